@@ -1,0 +1,46 @@
+# Everything installs itself. On a fresh machine:  make demo   and   make test
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PEERS := .venv-peers
+CORES ?= 2
+
+.PHONY: demo test test-long lint format claims bench clean
+
+$(VENV)/installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[test]'
+	touch $@
+
+demo: $(VENV)/installed  ## the main job: a village survey, exact and private, with a picture
+	$(BIN)/hubbub demo
+
+lint: $(VENV)/installed  ## style, and strict types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: lint  ## what CI runs: lint, doctests, tests
+	$(BIN)/python -m pytest -n $(CORES) -m "not long"
+
+test-long: $(VENV)/installed  ## ten times the draws, slow cases
+	HUBBUB_TEST_DRAWS=10000000 $(BIN)/python -m pytest -n $(CORES)
+
+format: $(VENV)/installed  ## rewrite files in the house's format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+claims: $(VENV)/installed  ## docs/claims.md from the Claim/Proof/Assumes lines
+	$(BIN)/python docs/write_claims.py
+
+$(PEERS)/installed: benchmarks/peers.txt pyproject.toml
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --requirement benchmarks/peers.txt --editable .
+	touch $@
+
+bench: $(PEERS)/installed  ## hubbub against its peers, in one run; JSON and a table under benchmarks/results
+	$(PEERS)/bin/python benchmarks/samplers.py
+	$(PEERS)/bin/python benchmarks/import_time.py
+
+clean:
+	rm -rf $(VENV) $(PEERS) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist

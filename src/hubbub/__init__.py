@@ -1,0 +1,81 @@
+"""hubbub: ask, train, attack and audit personal data under one privacy budget.
+
+A hubbub is the noise of a crowd: what one person says is lost in it, and what the crowd says is not.
+
+Names are loaded on first use, so that ``import hubbub`` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hubbub import errors, plots
+    from hubbub.mechanisms import (
+        AboveThreshold,
+        DiscreteGaussian,
+        Exponential,
+        Gaussian,
+        Laplace,
+        NoisyMax,
+        Quantile,
+        RandomizedResponse,
+        TopK,
+        TruncatedLaplace,
+    )
+    from hubbub.privacy import ZCDP, ApproxDP, GaussianDP, Loss, PureDP
+
+__version__ = "0.1.0"
+
+_ROOMS = {
+    "hubbub.mechanisms": (
+        "AboveThreshold",
+        "DiscreteGaussian",
+        "Exponential",
+        "Gaussian",
+        "Laplace",
+        "NoisyMax",
+        "Quantile",
+        "RandomizedResponse",
+        "TopK",
+        "TruncatedLaplace",
+    ),
+    "hubbub.privacy": ("ZCDP", "ApproxDP", "GaussianDP", "Loss", "PureDP"),
+}
+_HOME = {name: room for room, names in _ROOMS.items() for name in names}
+_MODULES = ("errors", "mechanisms", "plots", "privacy", "randomness")
+
+__all__ = [
+    "ZCDP",
+    "AboveThreshold",
+    "ApproxDP",
+    "DiscreteGaussian",
+    "Exponential",
+    "Gaussian",
+    "GaussianDP",
+    "Laplace",
+    "Loss",
+    "NoisyMax",
+    "PureDP",
+    "Quantile",
+    "RandomizedResponse",
+    "TopK",
+    "TruncatedLaplace",
+    "errors",
+    "plots",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"hubbub.{name}")
+    if name not in _HOME:
+        raise AttributeError(f"module 'hubbub' has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME, *_MODULES])

@@ -1,0 +1,59 @@
+"""Every exception hubbub raises, with its fields.
+
+One shape of sentence: ``name=value`` first, then what is required, then what to do. Errors speak of
+parameters, which are public; they never carry a value that went into ``release``.
+"""
+
+from __future__ import annotations
+
+
+class HubbubError(Exception):
+    """The root of every error raised on purpose by hubbub."""
+
+
+class ParameterError(HubbubError, ValueError):
+    """A public parameter is outside what its mechanism, law or loss allows.
+
+    >>> str(ParameterError("epsilon", -1, "must be > 0", "smaller positive values mean more privacy"))
+    'epsilon=-1 must be > 0; smaller positive values mean more privacy.'
+    """
+
+    def __init__(self, name: str, value: object, requirement: str, remedy: str = "") -> None:
+        self.name = name
+        self.value = value
+        self.requirement = requirement
+        self.remedy = remedy
+        ending = f"; {remedy}." if remedy else "."
+        super().__init__(f"{name}={value!r} {requirement}{ending}")
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), (self.name, self.value, self.requirement, self.remedy)
+
+
+class ParameterTypeError(ParameterError, TypeError):
+    """A public parameter has a type that cannot be used here."""
+
+
+class DataTypeError(HubbubError, TypeError):
+    """What was given to ``release`` has the wrong type or shape. Types and shapes are public; values are not shown."""
+
+
+class SessionClosed(HubbubError, RuntimeError):
+    """A one-answer session (a noisy threshold) has given its answer, or left the process that opened it."""
+
+
+class MissingExtra(HubbubError, ImportError):
+    """An optional part of hubbub is not installed; the sentence names the command that installs it.
+
+    >>> str(MissingExtra("plots"))
+    "pictures, progress and the like are optional: run  pip install 'hubbub[plots]'  to get 'plots'."
+    """
+
+    def __init__(self, extra: str) -> None:
+        self.extra = extra
+        super().__init__(
+            f"pictures, progress and the like are optional: run  pip install 'hubbub[{extra}]'  to get {extra!r}."
+        )
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), (self.extra,)

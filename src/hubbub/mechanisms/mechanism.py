@@ -1,0 +1,66 @@
+"""What every mechanism is: a frozen value with public parameters, a ``release`` that takes private ones, and a loss."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hubbub.privacy.loss import Loss
+from hubbub.randomness.bits import SECURE, Bits
+
+
+class Mechanism(ABC):
+    """A randomised algorithm with public parameters. What goes into ``release`` is private, what comes out is not."""
+
+    @property
+    @abstractmethod
+    def loss(self) -> Loss:
+        """What one release costs."""
+
+    def release(self, value: Any, bits: Bits = SECURE) -> Any:
+        """A private answer. ``bits`` is for tests and audits; leave it alone otherwise."""
+        with np.errstate(all="ignore"):  # what numpy might say of a private value stays unsaid
+            return self._release(value, bits)
+
+    @abstractmethod
+    def _release(self, value: Any, bits: Bits) -> Any:
+        """The answer itself."""
+
+    def _fill(self, **fields: object) -> None:
+        """Sets the fields of a frozen value, once, from its constructor."""
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    def map(self, function: Callable[[Any], Any]) -> Mapped:
+        """The same mechanism with a function applied to what it releases. Costs nothing more.
+
+        >>> from hubbub.mechanisms import Laplace
+        >>> at_least_zero = Laplace(1, epsilon=1.0).map(lambda n: max(0, n))
+        >>> at_least_zero.release(0) >= 0, at_least_zero.loss == Laplace(1, epsilon=1.0).loss
+        (True, True)
+        """
+        return Mapped(self, function)
+
+
+@dataclass(frozen=True)
+class Mapped(Mechanism):
+    """A mechanism followed by a function of its output alone.
+
+    Claim: the loss is that of the mechanism, whatever the function.
+    Proof: DMNS06 post-processing: an event of the image is an event of the released value.
+    Assumes: the function sees nothing private but the released value.
+    """
+
+    mechanism: Mechanism
+    function: Callable[[Any], Any]
+
+    @property
+    def loss(self) -> Loss:
+        return self.mechanism.loss
+
+    def _release(self, value: Any, bits: Bits) -> Any:
+        return self.function(self.mechanism.release(value, bits))

@@ -1,0 +1,1 @@
+"""Exact rationals, certified enclosures of exp, erf and the normal law, and rounding with a direction."""

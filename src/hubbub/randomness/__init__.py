@@ -1,0 +1,41 @@
+"""Secure random bits, and exact vectorised samplers of integer laws on top of them. Knows no epsilon."""
+
+from hubbub.randomness.bits import SECURE, Bits, SecureBits
+from hubbub.randomness.choice import (
+    Bernoulli,
+    BernoulliExp,
+    GridExponential,
+    draw_below,
+    permutation,
+    uniform_below,
+    weighted_choice,
+)
+from hubbub.randomness.laws import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Geometric,
+    RoundedGaussian,
+    RoundedLaplace,
+    TruncatedDiscreteLaplace,
+)
+from hubbub.randomness.thresholds import Fineness
+
+__all__ = [
+    "SECURE",
+    "Bernoulli",
+    "BernoulliExp",
+    "Bits",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
+    "Fineness",
+    "Geometric",
+    "GridExponential",
+    "RoundedGaussian",
+    "RoundedLaplace",
+    "SecureBits",
+    "TruncatedDiscreteLaplace",
+    "draw_below",
+    "permutation",
+    "uniform_below",
+    "weighted_choice",
+]
