@@ -13,6 +13,7 @@ from support import ScriptedBits, SeededBits
 import hubbub as hb
 from hubbub.errors import DataTypeError, HubbubError, ParameterError
 from hubbub.mechanisms.lattice import Lattice
+from hubbub.randomness.wide import Wide
 
 INT_MAKERS = {
     "laplace": lambda: hb.Laplace(1, epsilon=0.5),
@@ -193,11 +194,26 @@ def test_unsigned_arrays_above_the_range_count_as_its_end() -> None:
     assert abs(released[2] - 7) < 100
 
 
-def test_tiny_epsilon_on_floats_uses_python_integers() -> None:
-    m = hb.Laplace(1.0, epsilon=1e-9)
-    released = m.release(np.zeros(400))
-    assert 1e8 < np.median(np.abs(released)) < 1e10
+@pytest.mark.parametrize("epsilon", [1e-4, 1e-9, 2**-40, 1e-17, 1e-40])
+@pytest.mark.parametrize("x", [0.0, -3.7, 1e9, 1e30])
+def test_tiny_epsilon_on_floats_uses_wide_integers(epsilon: float, x: float) -> None:
+    m = hb.Laplace(1.0, epsilon=epsilon)
+    released = m.release(np.full(4000, x), SeededBits(3))
     assert np.array_equal(released / m.grid, np.round(released / m.grid))
+    if x * epsilon < 1e9:
+        assert np.median(np.abs(released - x)) * epsilon == pytest.approx(math.log(2), rel=0.1)
+
+
+@given(
+    st.floats(allow_nan=True, allow_infinity=True),
+    st.integers(-(2**110), 2**110),
+    st.integers(-60, 20),
+    st.integers(58, 110),
+)
+def test_the_wide_path_is_the_scalar_path(x: float, noise: int, fine: int, shift: int) -> None:
+    lattice = Lattice(fine, shift)
+    wide = Wide(np.array([noise >> 64]), np.array([noise & (2**64 - 1)], np.uint64))
+    assert lattice.publish_wide_sums(np.array([x]), wide)[0] == lattice.publish(lattice.floor(x) + noise)
 
 
 # Error bars.

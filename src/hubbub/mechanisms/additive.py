@@ -90,6 +90,8 @@ class AdditiveNoise(Mechanism):
         if self._lattice is None:
             return self._noisy_integers(integer_array(values), bits)
         floats = float_array(values)
+        if floats is not None and self._law.is_wide:
+            return self._lattice.publish_wide_sums(floats, self._law.sample_wide(len(values), bits))
         if floats is None or not self._law.is_int64:
             return np.array([self._release_one(v.item(), bits) for v in values], np.float64)
         noise: Any = self._law.sample(len(values), bits)

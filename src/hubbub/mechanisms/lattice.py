@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from hubbub.errors import DataTypeError, ParameterError
 from hubbub.numeric.rational import Number, floor_log2, is_whole, positive, power_of_two
 from hubbub.randomness.thresholds import Integers
+from hubbub.randomness.wide import Wide
 
 Floats = NDArray[np.float64]
 
@@ -106,15 +107,30 @@ class Lattice:
 
     def publish_sums(self, values: Floats, noise: Integers) -> Floats:
         """Values floored to the input grid, plus integer noise, as floats on the output grid."""
-        steps = np.floor(clean(values, self.limit) * math.ldexp(1.0, -self.fine))
-        whole = np.floor(steps * math.ldexp(1.0, -self.shift))
-        remainder = (steps - whole * math.ldexp(1.0, self.shift)).astype(np.int64)
+        whole, rest = self._split(values)
+        remainder = rest.astype(np.int64)
         remainder += noise
         remainder += self.half
         remainder >>= self.shift
         whole += remainder
         whole *= self.spacing
         return whole
+
+    def publish_wide_sums(self, values: Floats, noise: Wide) -> Floats:
+        """As ``publish_sums``, for noise of more than 64 bits; the noise array is used up."""
+        whole, rest = self._split(values)
+        high = np.floor(rest * 2.0**-64)
+        noise.add_each(Wide(high.astype(np.int64), (rest - high * 2.0**64).astype(np.uint64)))
+        noise.add(self.half)
+        whole += noise.shifted_down(self.shift)
+        whole *= self.spacing
+        return whole
+
+    def _split(self, values: Floats) -> tuple[Floats, Floats]:
+        """Values in whole output steps and the input steps left over: both exact, both rounded down."""
+        steps = np.floor(clean(values, self.limit) * math.ldexp(1.0, -self.fine))
+        whole = np.floor(steps * math.ldexp(1.0, -self.shift))
+        return whole, steps - whole * math.ldexp(1.0, self.shift)
 
 
 def score_grid(sensitivity: Number) -> tuple[Fraction, int]:

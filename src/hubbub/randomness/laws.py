@@ -23,6 +23,7 @@ from hubbub.numeric.rational import count, floor_log2, positive
 from hubbub.randomness.bits import SECURE, Bits
 from hubbub.randomness.magnitude import Magnitude
 from hubbub.randomness.thresholds import FINE, Chance, Fineness, Integers
+from hubbub.randomness.wide import Wide
 
 Floats = NDArray[np.float64]
 
@@ -88,6 +89,11 @@ class SymmetricLaw:
         """Whether ``sample`` returns 64-bit integers; laws of enormous scale return Python ints."""
         return self._parts()[1].is_int64
 
+    @property
+    def is_wide(self) -> bool:
+        """Whether the law is beyond 64-bit integers but within ``sample_wide``."""
+        return self._parts()[1].is_wide
+
     def tail(self, m: Floats | Integers) -> Floats:
         """P(x >= m) for each m >= 1."""
         raise NotImplementedError
@@ -120,9 +126,24 @@ class SymmetricLaw:
             low, high = (low, middle) if within(middle) else (middle, high)
         return high
 
+    def sample_wide(self, size: int, bits: Bits = SECURE) -> Wide:
+        """``size`` draws as pairs of 64-bit halves; only where ``is_wide``."""
+        zero, magnitude = self._parts()
+        out = Wide(np.empty(size, np.int64), np.empty(size, np.uint64))
+        for start in range(0, size, CHUNK):
+            words = bits.words(min(CHUNK, size - start))
+            values = magnitude.sample_wide(len(words), bits)
+            values.add(1)
+            values.negate((words & np.uint64(1)).astype(np.bool_))
+            values.erase(zero.happen(words, bits))
+            out[start : start + CHUNK] = values
+        return out
+
     def sample(self, size: int, bits: Bits = SECURE) -> Integers | NDArray[np.object_]:
         """``size`` draws: int64 where every value fits, Python ints (an object array) for enormous scales."""
         zero, magnitude = self._parts()
+        if magnitude.is_wide:
+            return self.sample_wide(size, bits).to_objects()
         if not magnitude.is_int64:
             return np.array([self.draw(bits) for _ in range(size)], object)
 

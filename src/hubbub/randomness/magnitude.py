@@ -20,12 +20,15 @@ from hubbub.numeric.enclosure import Enclosure, exp_minus
 from hubbub.numeric.rational import floor_log2, power_of_two
 from hubbub.randomness.bits import Bits, Words
 from hubbub.randomness.thresholds import FINE, Fineness, Integers, WeightTable, settle
+from hubbub.randomness.wide import Wide
 
 CELL_BITS, QUADRATIC_CELL_BITS = 5, 6
 """A cell is between 1/2**(bits+1) and 1/2**bits of the law's spread wide."""
 FAR = 8
 """So many spreads out, with chance below 2**-49 for Gaussian tails, acceptance may take another path."""
 INT64_BITS = 62
+"""Results of more bits than this do not fit int64 with one to spare."""
+WIDE_BITS = 120
 """Results of more bits than this are Python integers."""
 
 
@@ -67,7 +70,8 @@ class Magnitude:
         most = alpha + beta * (2 * self._far + 1) if beta else alpha
         self._sure = max(0, 2**64 - 1 - math.ceil(most * 2**64))
         self._floats = float(linear), float(quadratic), float(self._cell)
-        self.is_int64 = self._shift + len(self._table).bit_length() <= INT64_BITS
+        length = self._shift + len(self._table).bit_length()
+        self.is_int64, self.is_wide = length <= INT64_BITS, INT64_BITS < length <= WIDE_BITS
 
     def sample(self, size: int, bits: Bits) -> Integers:
         """``size`` independent draws as int64; only where ``is_int64``."""
@@ -84,6 +88,32 @@ class Magnitude:
         if len(again):
             values[again] = self.sample(len(again), bits)
         return values
+
+    def sample_wide(self, size: int, bits: Bits) -> Wide:
+        """``size`` independent draws of up to 120 bits; only where ``is_wide``."""
+        high = self._table.look_up(bits.words(size), bits)
+        offsets, more, uniforms = bits.words(size), bits.words(size), bits.words(size)
+        doubtful = np.flatnonzero((uniforms >= np.uint64(self._sure)) | (high > self._far))
+        kept = self._keep(high[doubtful], offsets[doubtful], uniforms[doubtful], bits, more[doubtful])
+        if len(high) and int(high.max()).bit_length() + self._shift > WIDE_BITS + 5:  # chance below 2**-180, and loud
+            raise OverflowError("a draw left the 128-bit integers; draw it singly to get a Python int")
+        values = self._wide_values(high, offsets, more)
+        again = doubtful[~kept]
+        if self._last is not None:
+            again = np.union1d(again, np.flatnonzero(values.exceeds(self._last)))
+        if len(again):
+            values[again] = self.sample_wide(len(again), bits)
+        return values
+
+    def _wide_values(self, high: Integers, offsets: Words, more: Words) -> Wide:
+        above = self._shift - 64  # bits of the offset that reach into the high word
+        if above < 0:
+            low = (high << self._shift).view(np.uint64) | (offsets >> np.uint64(-above))
+            return Wide(high >> -above, low)
+        if above == 0:
+            return Wide(high, offsets)
+        low = (offsets << np.uint64(above)) | (more >> np.uint64(64 - above))
+        return Wide((high << above) + (offsets >> np.uint64(64 - above)).view(np.int64), low)
 
     def draw(self, bits: Bits) -> int:
         """One draw, as a Python int of any size."""
@@ -111,17 +141,24 @@ class Magnitude:
             return high >> -self._shift
         return (high << self._shift) + (offset >> (known - self._shift))
 
-    def _keep(self, high: Integers, offsets: Words, uniforms: Words, bits: Bits) -> NDArray[np.bool_]:
-        """Which of these pairs are kept: by floating point with margin, then exactly where that leaves doubt."""
+    def _keep(
+        self, high: Integers, offsets: Words, uniforms: Words, bits: Bits, more: Words | None = None
+    ) -> NDArray[np.bool_]:
+        """Which of these pairs are kept: by floating point with margin, then exactly where that leaves doubt.
+
+        ``offsets`` hold the first 64 bits of each offset, ``more`` the next 64.
+        """
         linear, quadratic, cell = self._floats
-        whole = offsets if self._continuous else offsets >> np.uint64(64 - self._shift) << np.uint64(64 - self._shift)
+        unused = np.uint64(0 if self._continuous else max(0, 64 - self._shift))
+        whole = offsets >> unused << unused
         offset = whole * (cell * 2.0**-64)
         exponent = linear * offset + quadratic * offset * (2 * cell * high + offset)
         chance = np.exp(-exponent)
         uniform = uniforms * 2.0**-64
         kept: NDArray[np.bool_] = uniform < chance
         for i in np.flatnonzero(np.abs(uniform - chance) <= self._margin * chance + 2.0**-63):
-            kept[i] = self._keeps(int(high[i]), int(offsets[i]), 64, int(uniforms[i]), bits)
+            offset_bits, known = (int(offsets[i]), 64) if more is None else (int(offsets[i]) << 64 | int(more[i]), 128)
+            kept[i] = self._keeps(int(high[i]), offset_bits, known, int(uniforms[i]), bits)
         return kept
 
     def _keeps_one(self, high: int, offset: int, known: int, uniform: int, bits: Bits) -> bool:
