@@ -13,8 +13,9 @@ from hubbub.mechanisms.lattice import Lattice
 from hubbub.numeric.rational import Number, count, float_up, fraction_between, is_whole, one_of, positive
 from hubbub.privacy.gaussian import largest_mu
 from hubbub.privacy.loss import ZCDP, GaussianDP, Loss, Neighbours, check_neighbours
-from hubbub.randomness.laws import DiscreteGaussian as DiscreteGaussianLaw
-from hubbub.randomness.laws import RoundedGaussian, SymmetricLaw
+from hubbub.randomness.gaussian import DiscreteGaussian as DiscreteGaussianLaw
+from hubbub.randomness.gaussian import RoundedGaussian
+from hubbub.randomness.laws import SymmetricLaw
 
 NEEDS_DELTA = "a Gaussian is never private at delta 0; give delta= such as 1e-6, or use Laplace"
 

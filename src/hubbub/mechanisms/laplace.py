@@ -11,7 +11,8 @@ from hubbub.mechanisms.lattice import Lattice
 from hubbub.numeric.enclosure import exp_minus
 from hubbub.numeric.rational import Number, count, float_up, floor_log2, fraction_between, is_whole, one_of, positive
 from hubbub.privacy.loss import ApproxDP, Loss, Neighbours, PureDP, check_neighbours
-from hubbub.randomness.laws import DiscreteLaplace, RoundedLaplace, SymmetricLaw, TruncatedDiscreteLaplace
+from hubbub.randomness.laplace import DiscreteLaplace, RoundedLaplace, TruncatedDiscreteLaplace
+from hubbub.randomness.laws import SymmetricLaw
 
 MORE_PRIVACY = "smaller positive values mean more privacy"
 

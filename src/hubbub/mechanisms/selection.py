@@ -24,7 +24,7 @@ from hubbub.numeric.rational import Number, count, float_up, fraction_between, p
 from hubbub.privacy.loss import Loss, Neighbours, PureDP, check_neighbours
 from hubbub.randomness.bits import Bits
 from hubbub.randomness.choice import draw_below, exp_choice, exp_events
-from hubbub.randomness.laws import DiscreteLaplace
+from hubbub.randomness.laplace import DiscreteLaplace
 from hubbub.randomness.thresholds import Integers
 
 Noise = Literal["exponential", "gumbel", "laplace"]

@@ -20,7 +20,7 @@ from hubbub.mechanisms.mechanism import Mechanism
 from hubbub.numeric.rational import Number, float_up, is_whole, positive, rational, yes_or_no
 from hubbub.privacy.loss import Loss, Neighbours, PureDP, check_neighbours
 from hubbub.randomness.bits import SECURE, Bits
-from hubbub.randomness.laws import DiscreteLaplace
+from hubbub.randomness.laplace import DiscreteLaplace
 from hubbub.randomness.thresholds import Integers
 
 THRESHOLD_SHARE = Fraction(63, 163)

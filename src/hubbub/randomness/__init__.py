@@ -10,14 +10,9 @@ from hubbub.randomness.choice import (
     uniform_below,
     weighted_choice,
 )
-from hubbub.randomness.laws import (
-    DiscreteGaussian,
-    DiscreteLaplace,
-    Geometric,
-    RoundedGaussian,
-    RoundedLaplace,
-    TruncatedDiscreteLaplace,
-)
+from hubbub.randomness.gaussian import DiscreteGaussian, RoundedGaussian
+from hubbub.randomness.laplace import DiscreteLaplace, RoundedLaplace, TruncatedDiscreteLaplace
+from hubbub.randomness.laws import Geometric
 from hubbub.randomness.thresholds import Fineness
 
 __all__ = [
