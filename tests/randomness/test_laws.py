@@ -137,11 +137,21 @@ def test_large_scales_by_quantiles(make, scale) -> None:
     assert_fits(cells, np.arange(20), np.full(20, 0.05))
 
 
+ENORMOUS = [
+    Fraction(2**58),
+    Fraction(2**63),
+    Fraction(2**70, 3),
+    Fraction(2**70),
+    Fraction(2**111, 3),
+    Fraction(2**200, 3),
+]
+
+
+@pytest.mark.parametrize("scale", ENORMOUS, ids=str)
 @pytest.mark.parametrize(
     "make", [Geometric, DiscreteLaplace, RoundedGaussian, discrete_gaussian], ids=lambda f: f.__name__
 )
-def test_enormous_scales_give_python_integers(make) -> None:
-    scale = Fraction(2**200, 3)
+def test_enormous_scales_give_python_integers(make, scale) -> None:
     samples = make(scale).sample(2000, SeededBits(6))
     assert samples.dtype == object
     magnitudes = np.array([float(abs(Fraction(int(x)) / scale)) for x in samples])

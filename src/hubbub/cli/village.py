@@ -32,25 +32,27 @@ def tell(picture: Path, epsilon: float) -> None:
     console.print(f"   {after} - {before} = {after - before}: [red]Ada voted for the dam, and everybody knows.[/]\n")
 
     count = Laplace(1, epsilon=epsilon)
-    console.print(f"[bold]2. The same questions through hubbub[/]   {count!r}")
-    console.print(f"   Each answer is within {count.error(0.95)} of the truth, 95 times in 100; known before asking.")
+    console.print(f"[bold]2. The same questions through hubbub[/]   hb.Laplace(1, epsilon={epsilon:g})")
+    console.print(f"   Each answer is within {count.error(0.95)} of the truth, 95 times in 100: known beforehand.")
+    console.print("   Five villages, the same story in each:")
     table = Table("", "Monday", "Tuesday", "difference", title_justify="left")
     for run in range(1, 6):
         monday, tuesday = count.release(before), count.release(after)
-        table.add_row(f"try {run}", str(monday), str(tuesday), f"{tuesday - monday:+d}")
+        table.add_row(f"village {run}", str(monday), str(tuesday), f"{tuesday - monday:+d}")
     console.print(table)
     odds = math.exp(count.loss.epsilon())
     console.print(
-        "   Only Tuesday's answer counts Ada. Whoever thought her vote a toss-up may now be at most\n"
-        f"   [green]{odds / (1 + odds):.0%}[/] sure of it, whatever else they know: that is epsilon = {epsilon:g}.\n"
+        "   Only Tuesday's answer counts Ada. Whoever thought her vote a toss-up may\n"
+        f"   now be at most [green]{odds / (1 + odds):.0%}[/] sure of it, whatever else they know: "
+        f"that is epsilon = {epsilon:g}.\n"
     )
 
     survey = RandomizedResponse(gamma=0.25)
-    console.print(f"[bold]3. Without trusting anybody[/]   {survey!r}")
+    console.print("[bold]3. Without trusting anybody[/]   hb.RandomizedResponse(gamma=0.25)")
     estimate = survey.estimate(survey.release(with_newcomer))
-    console.print("   Everyone keeps their true answer with probability 3/4, else says the opposite.")
+    console.print("   Everyone gives their true answer with probability 3/4, else the opposite.")
     console.print(
-        f"   Estimated share for the dam: {estimate.value:.0%} (95 % sure: {estimate.low:.0%} to {estimate.high:.0%}); "
+        f"   Estimated share for the dam: {estimate.value:.0%}, 95 % sure it is {estimate.low:.0%} to {estimate.high:.0%}; "
         f"the truth is {after / len(with_newcomer):.0%}.\n"
     )
 
