@@ -43,8 +43,7 @@ def tell(picture: Path, epsilon: float) -> None:
     odds = math.exp(count.loss.epsilon())
     console.print(
         "   Only Tuesday's answer counts Ada. Whoever thought her vote a toss-up may\n"
-        f"   now be at most [green]{odds / (1 + odds):.0%}[/] sure of it, whatever else they know: "
-        f"that is epsilon = {epsilon:g}.\n"
+        f"   now be at most [green]{odds / (1 + odds):.0%}[/] sure of it: that is what epsilon = {epsilon:g} means.\n"
     )
 
     survey = RandomizedResponse(gamma=0.25)
@@ -52,8 +51,8 @@ def tell(picture: Path, epsilon: float) -> None:
     estimate = survey.estimate(survey.release(with_newcomer))
     console.print("   Everyone gives their true answer with probability 3/4, else the opposite.")
     console.print(
-        f"   Estimated share for the dam: {estimate.value:.0%}, 95 % sure it is {estimate.low:.0%} to {estimate.high:.0%}; "
-        f"the truth is {after / len(with_newcomer):.0%}.\n"
+        f"   Estimated share for the dam: {estimate.value:.0%}, between {estimate.low:.0%} and {estimate.high:.0%} "
+        f"(95 % sure);\n   the truth is {after / len(with_newcomer):.0%}.\n"
     )
 
     support, chances = count.distribution(0)
