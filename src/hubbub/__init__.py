@@ -24,7 +24,18 @@ if TYPE_CHECKING:
         TopK,
         TruncatedLaplace,
     )
-    from hubbub.privacy import ZCDP, ApproxDP, GaussianDP, Loss, PureDP
+    from hubbub.privacy import (
+        ZCDP,
+        ApproxDP,
+        BoundedRange,
+        GaussianDP,
+        LaplaceDP,
+        Loss,
+        PureDP,
+        RenyiDP,
+        SampledGaussian,
+        compose,
+    )
 
 __version__ = "0.1.0"
 
@@ -41,7 +52,18 @@ _ROOMS = {
         "TopK",
         "TruncatedLaplace",
     ),
-    "hubbub.privacy": ("ZCDP", "ApproxDP", "GaussianDP", "Loss", "PureDP"),
+    "hubbub.privacy": (
+        "ZCDP",
+        "ApproxDP",
+        "BoundedRange",
+        "GaussianDP",
+        "LaplaceDP",
+        "Loss",
+        "PureDP",
+        "RenyiDP",
+        "SampledGaussian",
+        "compose",
+    ),
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 _MODULES = ("errors", "mechanisms", "plots", "privacy", "randomness")
@@ -50,18 +72,23 @@ __all__ = [
     "ZCDP",
     "AboveThreshold",
     "ApproxDP",
+    "BoundedRange",
     "DiscreteGaussian",
     "Exponential",
     "Gaussian",
     "GaussianDP",
     "Laplace",
+    "LaplaceDP",
     "Loss",
     "NoisyMax",
     "PureDP",
     "Quantile",
     "RandomizedResponse",
+    "RenyiDP",
+    "SampledGaussian",
     "TopK",
     "TruncatedLaplace",
+    "compose",
     "errors",
     "plots",
 ]

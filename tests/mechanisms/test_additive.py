@@ -6,13 +6,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from support import ScriptedBits, SeededBits
 
 import hubbub as hb
 from hubbub.errors import DataTypeError, HubbubError, ParameterError
-from hubbub.mechanisms.lattice import Lattice
+from hubbub.mechanisms.lattice import Lattice, float_array
 from hubbub.randomness.wide import Wide
 
 INT_MAKERS = {
@@ -208,8 +208,9 @@ def test_tiny_epsilon_on_floats_uses_wide_integers(epsilon: float, x: float) -> 
     st.floats(allow_nan=True, allow_infinity=True),
     st.integers(-(2**110), 2**110),
     st.integers(-60, 20),
-    st.integers(58, 110),
+    st.integers(50, 110),
 )
+@example(-(2.0**-46), -(1 << 74), -46, 75)
 def test_the_wide_path_is_the_scalar_path(x: float, noise: int, fine: int, shift: int) -> None:
     lattice = Lattice(fine, shift)
     wide = Wide(np.array([noise >> 64]), np.array([noise & (2**64 - 1)], np.uint64))
@@ -389,3 +390,19 @@ def test_a_discrete_gaussian_at_the_continuous_sigma_misses_its_delta() -> None:
 def test_scripted_bits_replay_a_release() -> None:
     m = hb.Laplace(1, epsilon=1)
     assert m.release(5, ScriptedBits([1, 2, 3, 4, 5])) == m.release(5, ScriptedBits([1, 2, 3, 4, 5]))
+
+
+@given(st.floats(-1e6, 1e6), st.floats(1e-3, 1e3), st.integers(-60, 0), st.integers(30, 110))
+def test_splitting_a_value_is_exact(x: float, factor: float, fine: int, shift: int) -> None:
+    lattice = Lattice(fine, shift)
+    for value in (x, -abs(x) * factor * 2.0**fine, math.copysign(2.0**fine, -1)):
+        whole, rest = lattice._split(np.array([value]))
+        assert int(whole[0]) * 2**shift + int(rest[0]) == lattice.floor(value)
+
+
+def test_64_bit_integers_take_one_path_whatever_their_size() -> None:
+    m = hb.Laplace(1.0, epsilon=1)
+    assert float_array(np.array([1, 2**60])) is None
+    assert float_array(np.array([1, 2])) is None
+    assert float_array(np.array([1, 2], np.int32)).tolist() == [1, 2]
+    assert m.release(np.array([5, 2**60])).shape == (2,)

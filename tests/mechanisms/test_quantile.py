@@ -99,6 +99,7 @@ def test_spacing_that_does_not_divide_the_range() -> None:
         {"bounds": 5},
         {"bounds": (0, math.inf)},
         {"bounds": (2**63, 2**63 + 10)},
+        {"bounds": (-9e18, 9e18)},
         {"bounds": (0.0, 1e-200)},
         {"epsilon": 0},
         {"spacing": 0},

@@ -11,8 +11,9 @@ from hubbub.mechanisms.additive import MAX_LENGTH, AdditiveNoise
 from hubbub.mechanisms.laplace import MORE_PRIVACY
 from hubbub.mechanisms.lattice import Lattice
 from hubbub.numeric.rational import Number, count, float_up, fraction_between, is_whole, one_of, positive
+from hubbub.privacy.families import ZCDP, GaussianDP
 from hubbub.privacy.gaussian import largest_mu
-from hubbub.privacy.loss import ZCDP, GaussianDP, Loss, Neighbours, check_neighbours
+from hubbub.privacy.loss import Loss, Neighbours, check_neighbours
 from hubbub.randomness.gaussian import DiscreteGaussian as DiscreteGaussianLaw
 from hubbub.randomness.gaussian import RoundedGaussian
 from hubbub.randomness.laws import SymmetricLaw

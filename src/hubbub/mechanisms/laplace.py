@@ -10,7 +10,8 @@ from hubbub.mechanisms.additive import MAX_LENGTH, AdditiveNoise
 from hubbub.mechanisms.lattice import Lattice
 from hubbub.numeric.enclosure import exp_minus
 from hubbub.numeric.rational import Number, count, float_up, floor_log2, fraction_between, is_whole, one_of, positive
-from hubbub.privacy.loss import ApproxDP, Loss, Neighbours, PureDP, check_neighbours
+from hubbub.privacy.families import ApproxDP, LaplaceDP, PureDP
+from hubbub.privacy.loss import Loss, Neighbours, check_neighbours
 from hubbub.randomness.laplace import DiscreteLaplace, RoundedLaplace, TruncatedDiscreteLaplace
 from hubbub.randomness.laws import SymmetricLaw
 
@@ -77,7 +78,8 @@ class Laplace(AdditiveNoise):
 
     @property
     def loss(self) -> Loss:
-        return PureDP(self.epsilon, neighbours=self.neighbours)
+        kind = PureDP if self._lattice is None else LaplaceDP
+        return kind(self.epsilon, neighbours=self.neighbours)
 
 
 @dataclass(frozen=True, init=False)

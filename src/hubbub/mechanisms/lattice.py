@@ -119,18 +119,26 @@ class Lattice:
     def publish_wide_sums(self, values: Floats, noise: Wide) -> Floats:
         """As ``publish_sums``, for noise of more than 64 bits; the noise array is used up."""
         whole, rest = self._split(values)
-        high = np.floor(rest * 2.0**-64)
-        noise.add_each(Wide(high.astype(np.int64), (rest - high * 2.0**64).astype(np.uint64)))
+        size = np.abs(rest)
+        high = np.floor(size * 2.0**-64)
+        exact = Wide(high.astype(np.int64), (size - high * 2.0**64).astype(np.uint64))
+        exact.negate(rest < 0)
+        noise.add_each(exact)
         noise.add(self.half)
         whole += noise.shifted_down(self.shift)
         whole *= self.spacing
         return whole
 
     def _split(self, values: Floats) -> tuple[Floats, Floats]:
-        """Values in whole output steps and the input steps left over: both exact, both rounded down."""
+        """Values floored to input steps, as whole output steps and input steps left over, both of the value's sign.
+
+        Both are exact: cutting a double's digits in two, its sign aside, leaves two doubles.
+        """
         steps = np.floor(clean(values, self.limit) * math.ldexp(1.0, -self.fine))
-        whole = np.floor(steps * math.ldexp(1.0, -self.shift))
-        return whole, steps - whole * math.ldexp(1.0, self.shift)
+        size = np.abs(steps)
+        whole = np.floor(size * math.ldexp(1.0, -self.shift))
+        rest = size - whole * math.ldexp(1.0, self.shift)
+        return np.copysign(whole, steps), np.copysign(rest, steps)
 
 
 def score_grid(sensitivity: Number) -> tuple[Fraction, int]:
@@ -157,7 +165,8 @@ def is_number(value: object) -> bool:
 
 def plain_array(values: Any) -> NDArray[Any]:
     """Anything array-like as a numpy array; masked arrays and what is not an array are refused."""
-    if isinstance(values, np.ma.MaskedArray) or not hasattr(values, "__array__"):
+    masked = any(kind.__module__.startswith("numpy.ma") for kind in type(values).__mro__)  # without importing numpy.ma
+    if masked or not hasattr(values, "__array__"):
         raise DataTypeError(f"release takes numbers, flat lists or plain arrays, not {type(values).__name__}")
     return np.asarray(values)
 
@@ -177,12 +186,11 @@ def integer_array(values: NDArray[Any]) -> Integers:
 
 
 def float_array(values: NDArray[Any]) -> Floats | None:
-    """An array of floats, or of integers that floats hold exactly, as doubles; None for larger integers."""
+    """An array of floats, or of integers of a type that doubles hold exactly, as doubles; None for 64-bit integers."""
     if values.dtype.kind == "f" and values.dtype.itemsize <= 8:
         return values.astype(np.float64)
     if values.dtype.kind in "biu":
-        exact = values.astype(np.float64)
-        return exact if not values.size or np.abs(exact).max() < 2.0**53 else None
+        return values.astype(np.float64) if values.dtype.itemsize < 8 else None
     raise DataTypeError(f"a float mechanism takes floats or integers, not {values.dtype}")
 
 

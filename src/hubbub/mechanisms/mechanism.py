@@ -62,5 +62,9 @@ class Mapped(Mechanism):
     def loss(self) -> Loss:
         return self.mechanism.loss
 
-    def _release(self, value: Any, bits: Bits) -> Any:
+    def release(self, value: Any, bits: Bits = SECURE) -> Any:
+        """The function of what the mechanism releases."""
         return self.function(self.mechanism.release(value, bits))
+
+    def _release(self, value: Any, bits: Bits) -> Any:
+        return self.release(value, bits)

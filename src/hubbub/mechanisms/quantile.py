@@ -16,7 +16,8 @@ from hubbub.mechanisms.laplace import MORE_PRIVACY
 from hubbub.mechanisms.lattice import Floats, exact_numbers
 from hubbub.mechanisms.mechanism import Mechanism
 from hubbub.numeric.rational import Number, float_up, floor_log2, is_whole, positive, power_of_two, rational
-from hubbub.privacy.loss import Loss, Neighbours, PureDP, check_neighbours
+from hubbub.privacy.families import PureDP
+from hubbub.privacy.loss import Loss, Neighbours, check_neighbours
 from hubbub.randomness.bits import Bits
 from hubbub.randomness.choice import draw_below, exp_choice
 from hubbub.randomness.thresholds import Integers
@@ -27,7 +28,7 @@ RANGE_STEPS = 40
 LONG_DENOMINATOR = 10**8
 """Quantiles such as 0.3333333333333333 have longer denominators; their ranks are counted in Python integers."""
 FARTHEST = 1 << 61
-"""Whole bounds beyond this leave no room for 64-bit arithmetic."""
+"""Bounds beyond this leave no room for 64-bit arithmetic."""
 
 
 @dataclass(frozen=True, init=False)
@@ -74,7 +75,7 @@ class Quantile(Mechanism):
         low, high = (rational("bounds", b) for b in bounds)
         if low >= high:
             raise ParameterError("bounds", tuple(bounds), "must be a pair low < high")
-        if all(is_whole(b) for b in bounds) and max(-low, high) > FARTHEST:
+        if max(-low, high) > FARTHEST:
             raise ParameterError("bounds", tuple(bounds), "must lie within 2**61 of 0", "use other units")
         price = positive("epsilon", epsilon, MORE_PRIVACY)
         if spacing is None:

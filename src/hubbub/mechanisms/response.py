@@ -15,8 +15,9 @@ from hubbub.mechanisms.laplace import MORE_PRIVACY
 from hubbub.mechanisms.lattice import Floats, exact_numbers, integer_array, is_integer, plain_array
 from hubbub.mechanisms.mechanism import Mechanism
 from hubbub.numeric.enclosure import Enclosure, exp_minus, quotient
-from hubbub.numeric.rational import Number, count, float_up, fraction_between, is_whole, one_of, positive, rational
-from hubbub.privacy.loss import Loss, Neighbours, PureDP
+from hubbub.numeric.rational import Number, count, float_up, fraction_between, is_whole, one_of, positive
+from hubbub.privacy.families import PureDP
+from hubbub.privacy.loss import Loss, Neighbours
 from hubbub.randomness.bits import Bits
 from hubbub.randomness.choice import draw_below, uniform_below
 from hubbub.randomness.thresholds import Chance, Integers
@@ -74,8 +75,8 @@ class RandomizedResponse(Mechanism):
         else:
             if size != 2:
                 raise ParameterError("gamma", gamma, "is for two categories", "give epsilon for more")
-            bias = rational("gamma", gamma)
-            if not 0 < bias < Fraction(1, 2):
+            bias = positive("gamma", gamma)
+            if bias > Fraction(1, 2) - Fraction(1, 10**100):
                 raise ParameterError(
                     "gamma", gamma, "must lie strictly between 0 and 1/2", "1/2 would report the truth"
                 )

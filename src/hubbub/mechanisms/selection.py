@@ -21,7 +21,8 @@ from hubbub.mechanisms.laplace import MORE_PRIVACY
 from hubbub.mechanisms.lattice import Floats, exact_numbers, score_grid
 from hubbub.mechanisms.mechanism import Mechanism
 from hubbub.numeric.rational import Number, count, float_up, fraction_between, positive, rational, yes_or_no
-from hubbub.privacy.loss import Loss, Neighbours, PureDP, check_neighbours
+from hubbub.privacy.families import BoundedRange, PureDP
+from hubbub.privacy.loss import Loss, Neighbours, check_neighbours
 from hubbub.randomness.bits import Bits
 from hubbub.randomness.choice import draw_below, exp_choice, exp_events
 from hubbub.randomness.laplace import DiscreteLaplace
@@ -105,7 +106,7 @@ class _Selection(Mechanism):
 
     @property
     def loss(self) -> Loss:
-        return PureDP(self._price, neighbours=self.neighbours)
+        return PureDP(self.epsilon, neighbours=self.neighbours)
 
     def _rate(self) -> Fraction:
         """What multiplies a score difference: epsilon/(2 sensitivity), or epsilon/sensitivity if monotone."""
@@ -156,6 +157,10 @@ class Exponential(_Selection):
     >>> m.release([3, 1000, 5])
     1
     """
+
+    @property
+    def loss(self) -> Loss:
+        return BoundedRange(self.epsilon, neighbours=self.neighbours)
 
     def _release(self, value: Any, bits: Bits) -> int:
         gaps = Gaps.of(self._scores(value), self._rate())
@@ -211,6 +216,11 @@ class NoisyMax(_Selection):
         if self.noise == "gumbel":
             return exp_choice(gaps.exponents, gaps.exact, bits)
         return permute_and_flip(gaps, bits)
+
+    @property
+    def loss(self) -> Loss:
+        kind = BoundedRange if self.noise == "gumbel" else PureDP
+        return kind(self.epsilon, neighbours=self.neighbours)
 
     def utility_bound(self, candidates: int, confidence: Number = 0.95) -> float:
         bound = super().utility_bound(candidates, confidence)

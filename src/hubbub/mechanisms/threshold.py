@@ -18,7 +18,8 @@ from hubbub.mechanisms.laplace import MORE_PRIVACY
 from hubbub.mechanisms.lattice import SCORE_LIMIT, Floats, clean, is_integer, is_number, score_grid
 from hubbub.mechanisms.mechanism import Mechanism
 from hubbub.numeric.rational import Number, float_up, is_whole, positive, rational, yes_or_no
-from hubbub.privacy.loss import Loss, Neighbours, PureDP, check_neighbours
+from hubbub.privacy.families import PureDP
+from hubbub.privacy.loss import Loss, Neighbours, check_neighbours
 from hubbub.randomness.bits import SECURE, Bits
 from hubbub.randomness.laplace import DiscreteLaplace
 from hubbub.randomness.thresholds import Integers

@@ -36,6 +36,12 @@ def rational(name: str, value: object) -> Fraction:
     return exact
 
 
+def smaller_reading(name: str, value: object) -> Fraction:
+    """The smaller of a float's two readings, as its shortest decimal and in binary: for bounds that hold for both."""
+    exact = rational(name, value)
+    return min(exact, Fraction(float(value))) if isinstance(value, Real) and not isinstance(value, Rational) else exact
+
+
 def positive(name: str, value: object, remedy: str = "") -> Fraction:
     """The parameter as an exact rational, refused unless it is > 0."""
     exact = rational(name, value)

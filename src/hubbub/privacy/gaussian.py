@@ -58,8 +58,8 @@ def epsilon_upper(mu: Fraction, delta: Fraction) -> float:
 def last_within(value: Callable[[float], float], limit: Fraction) -> float:
     """The largest x > 0 with value(x) <= limit, within one part in 1e11 and never beyond, for a growing value.
 
-    Bracketed by factors of four, then by the secant of the logarithms, aimed a hair to the side that moved last; where
-    the bracket has not halved, by its middle.
+    Bracketed by factors of four, then by the secant of the logarithms, aimed a hair to the side that moved last;
+    where the bracket has not halved, by its middle.
     """
     low = high = 1.0
     while value(high) <= limit:

@@ -1,24 +1,27 @@
 """Losses: what ran, as a frozen value, and what it costs under every definition of privacy.
 
-Every answer is an upper bound on the true cost; infinity is an answer, nan never is. A loss always carries its
-neighbour relation: "add-remove" (one person's data added or removed) or "replace" (one person's data changed).
+A loss always carries its neighbour relation: "add-remove" (one person's data added or removed) or "replace" (one
+person's data changed). Every ``epsilon`` and ``delta`` is an upper bound on the true cost; infinity is an answer,
+nan never is.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
-import numpy as np
-
-from hubbub.errors import ParameterError
-from hubbub.numeric.rational import Number, float_up, fraction_between, positive, rational
-from hubbub.privacy.gaussian import delta_upper, epsilon_upper
+from hubbub.errors import ParameterError, ParameterTypeError
+from hubbub.numeric.rational import Number, count, float_up, rational, smaller_reading
+from hubbub.privacy import accountant, renyi
+from hubbub.privacy.pairs import Pair
 
 Neighbours = Literal["add-remove", "replace"]
+Scheme = Literal["poisson", "without-replacement"]
 
 
 def check_neighbours(neighbours: Neighbours) -> Neighbours:
@@ -28,182 +31,273 @@ def check_neighbours(neighbours: Neighbours) -> Neighbours:
     return neighbours
 
 
-def _delta(value: Number) -> Fraction:
+def check_delta(value: Number) -> Fraction:
+    """delta as an exact rational in [0, 1)."""
     exact = rational("delta", value)
     if not 0 <= exact < 1:
         raise ParameterError("delta", value, "must lie in [0, 1)", "0.0 asks for pure privacy")
     return exact
 
 
-def _epsilon(value: Number) -> Fraction:
+def check_epsilon(value: Number) -> Fraction:
+    """epsilon as an exact rational >= 0."""
     exact = rational("epsilon", value)
     if exact < 0:
         raise ParameterError("epsilon", value, "must be >= 0")
     return exact
 
 
-def _gap(bound: float, epsilon: Number) -> float:
-    """bound - epsilon, rounded up."""
-    return float_up(max(Fraction(bound), rational("epsilon", bound)) - _epsilon(epsilon))
-
-
-def _nudged_up(value: float) -> float:
+def nudged_up(value: float) -> float:
     """A float a few units in the last place above, to cover the rounding of a short formula."""
     return value + abs(value) * 2.0**-48 + 5e-324
 
 
 class Loss(ABC):
-    """What a release costs, under a stated neighbour relation."""
+    """What a release costs, under a stated neighbour relation. Losses add up: ``a + b``, ``a * 1000``."""
 
     neighbours: Neighbours
+    tag: ClassVar[str]
+    """The name under which this kind of loss is written to JSON."""
+
+    # what subclasses know about themselves
+
+    def _pair(self) -> Pair | None:
+        """A dominating pair, or None where only Renyi divergences are known."""
+        return None
+
+    def _pure(self) -> Fraction | None:
+        """The exact epsilon at delta 0, or None where there is none."""
+        return None
 
     @abstractmethod
-    def epsilon(self, delta: Number = 0.0) -> float:
-        """An upper bound on the epsilon at this delta; infinity where there is none."""
+    def renyi(self, order: Number) -> float:
+        """An upper bound on the Renyi divergence of this order (> 1) between neighbours; infinity if there is none."""
 
     @abstractmethod
-    def delta(self, epsilon: Number) -> float:
-        """An upper bound on the delta at this epsilon."""
+    def _fields(self) -> dict[str, Any]:
+        """What JSON needs to hold, the relation aside."""
 
+    # pricing
 
-@dataclass(frozen=True)
-class PureDP(Loss):
-    """epsilon-differential privacy.
+    def _parts(self) -> tuple[tuple[Loss, int], ...]:
+        return ((self, 1),)
 
-    Claim: epsilon(0) is the stated epsilon; at delta > 0, the value for the worst mechanism of that epsilon.
-    Proof: KOV15, Theorem 3.2: randomised response dominates every epsilon-private mechanism.
-    Assumes: the stated epsilon is true of what ran.
+    def _pairs(self) -> accountant.Parts | None:
+        """All parts as pairs, Gaussians joined into one (their mu add up in squares); None if some part has none."""
+        squares, pairs = Fraction(0), []
+        for part, n in self._parts():
+            mu = getattr(part, "mu", None)
+            pair = part._pair()
+            if mu is not None:
+                squares += n * max(Fraction(mu), rational("mu", mu)) ** 2
+            elif pair is None:
+                return None
+            else:
+                pairs.append((pair, n))
+        if squares:
+            from hubbub.privacy.pairs import GaussianPair
 
-    >>> PureDP(1.0).epsilon(), round(PureDP(1.0).epsilon(1e-2), 4)
-    (1.0, 0.9862)
-    """
-
-    epsilon_bound: float
-    neighbours: Neighbours
-
-    def __init__(self, epsilon: Number, neighbours: Neighbours = "add-remove") -> None:
-        object.__setattr__(self, "epsilon_bound", float_up(positive("epsilon", epsilon)))
-        object.__setattr__(self, "neighbours", check_neighbours(neighbours))
-
-    def __repr__(self) -> str:
-        return f"PureDP({self.epsilon_bound!r}, neighbours={self.neighbours!r})"
+            pairs.append((GaussianPair(nudged_up(math.sqrt(float(squares)))), 1))
+        return tuple(pairs)
 
     def epsilon(self, delta: Number = 0.0) -> float:
-        share = float(_delta(delta)) * (1 + math.exp(-self.epsilon_bound)) * (1 - 2.0**-50)  # rounded down
-        if share >= 1:
+        """A certified upper bound on the epsilon at this delta; infinity where there is none."""
+        return self.epsilon_interval(delta)[1]
+
+    def epsilon_interval(self, delta: Number) -> tuple[float, float]:
+        """(lower, upper): the exact epsilon of the stated law at this delta lies between the two.
+
+        Where only Renyi divergences are known, the lower end is 0.
+        """
+        check_delta(delta)
+        exact = smaller_reading("delta", delta)
+        pure = self._pure_total()
+        ceiling = math.inf if pure is None else float_up(pure)
+        if not exact:
+            return (0.0 if pure is None else ceiling, ceiling)
+        pairs = self._pairs()
+        if pairs is None:
+            return 0.0, min(ceiling, nudged_up(renyi.best_epsilon(self.renyi, float(exact))))
+        low, high = accountant.epsilon_interval(pairs, float(exact))
+        return low, min(high, ceiling)
+
+    def delta(self, epsilon: Number) -> float:
+        """A certified upper bound on the delta at this epsilon."""
+        exact = check_epsilon(epsilon)
+        pure = self._pure_total()
+        if pure is not None and exact >= pure:
             return 0.0
-        return min(self.epsilon_bound, max(0.0, _nudged_up(self.epsilon_bound + math.log1p(-share))))
+        pairs = self._pairs()
+        at = float(smaller_reading("epsilon", epsilon))
+        if pairs is None:
+            return min(1.0, nudged_up(renyi.best_delta(self.renyi, at)))
+        return accountant.delta_interval(pairs, at)[1]
 
-    def delta(self, epsilon: Number) -> float:
-        gap = _gap(self.epsilon_bound, epsilon)
-        if gap <= 0:
-            return 0.0
-        return min(1.0, _nudged_up(-math.expm1(-gap) / (1 + math.exp(-self.epsilon_bound))))
+    def _pure_total(self) -> Fraction | None:
+        total = Fraction(0)
+        for part, n in self._parts():
+            pure = part._pure()
+            if pure is None:
+                return None
+            total += n * pure
+        return total
 
+    # algebra
 
-@dataclass(frozen=True)
-class ApproxDP(Loss):
-    """(epsilon, delta)-differential privacy, and nothing more is known.
+    def __add__(self, other: Loss) -> Loss:
+        return compose((self, other)) if isinstance(other, Loss) else NotImplemented
 
-    Claim: epsilon is the stated one from the stated delta on, infinity below it; below the stated epsilon, delta is
-        that of the worst mechanism.
-    Proof: KOV15, Theorem 3.4.
-    Assumes: the stated pair is true of what ran.
+    def __mul__(self, times: int) -> Loss:
+        repeated = count("count", times)
+        return self if repeated == 1 else Composed(tuple((part, n * repeated) for part, n in self._parts()))
 
-    >>> ApproxDP(1.0, 1e-6).epsilon(1e-6), ApproxDP(1.0, 1e-6).epsilon(1e-7)
-    (1.0, inf)
-    """
+    __rmul__ = __mul__
 
-    epsilon_bound: float
-    delta_bound: float
-    neighbours: Neighbours
+    def group(self, size: int) -> Loss:
+        """The loss for ``size`` people at once (C5)."""
+        people = count("size", size)
+        if people == 1:
+            return self
+        return compose(part._group(people) * n for part, n in self._parts())
 
-    def __init__(self, epsilon: Number, delta: Number, neighbours: Neighbours = "add-remove") -> None:
-        object.__setattr__(self, "epsilon_bound", float_up(_epsilon(epsilon)))
-        object.__setattr__(self, "delta_bound", float_up(fraction_between("delta", delta, 0, 1)))
-        object.__setattr__(self, "neighbours", check_neighbours(neighbours))
+    def _group(self, size: int) -> Loss:  # noqa: ARG002
+        """This part's loss for several people at once."""
+        raise ParameterTypeError("loss", self, "has no group price", "price the group's own loss instead")
 
-    def __repr__(self) -> str:
-        return f"ApproxDP({self.epsilon_bound!r}, {self.delta_bound!r}, neighbours={self.neighbours!r})"
+    def to_replace(self) -> Loss:
+        """This add-remove loss under replace-one: one person out and another in, two steps. There is no way back."""
+        if self.neighbours != "add-remove":
+            raise ParameterError("neighbours", self.neighbours, "is already replace")
+        return compose(part._replaced() * n for part, n in self._parts())
 
-    def epsilon(self, delta: Number = 0.0) -> float:
-        return self.epsilon_bound if _delta(delta) >= rational("delta", self.delta_bound) else math.inf
+    def _replaced(self) -> Loss:
+        """Two steps of group privacy, relabelled."""
+        return Loss.from_dict(self._group(2).to_dict() | {"neighbours": "replace"})
 
-    def delta(self, epsilon: Number) -> float:
-        gap = _gap(self.epsilon_bound, epsilon)
-        if gap <= 0:
-            return self.delta_bound
-        beyond = -math.expm1(-gap) / (1 + math.exp(-self.epsilon_bound))
-        return min(1.0, _nudged_up(self.delta_bound + (1 - self.delta_bound) * beyond))
+    def subsample(self, rate: Number, scheme: Scheme = "poisson") -> Loss:
+        """The loss when each record takes part with probability ``rate`` only, drawn afresh and kept secret (C6)."""
+        from hubbub.privacy.sampling import Subsampled
 
+        return Subsampled(self, rate, scheme)
 
-@dataclass(frozen=True)
-class GaussianDP(Loss):
-    """mu-Gaussian differential privacy: at most as telling as N(0, 1) against N(mu, 1).
+    # readings
 
-    Claim: delta and epsilon are those of that pair of normal laws, rounded up.
-    Proof: BW18, Theorem 8, by enclosures (hubbub.privacy.gaussian); a Gaussian of L2 sensitivity D and standard
-        deviation s has mu = D/s in any dimension (DRS22, Theorem 1), and rounding it is post-processing.
-    Assumes: the stated mu is true of what ran.
+    def tradeoff(self, false_positive_rate: Number) -> float:
+        """A certified lower bound on any test's false negatives, at this rate of false positives (D6)."""
+        alpha = rational("false_positive_rate", false_positive_rate)
+        if not 0 <= alpha <= 1:
+            raise ParameterError("false_positive_rate", false_positive_rate, "must lie between 0 and 1")
+        rate = float(alpha)
+        top = self.epsilon(1e-9)
+        best = 0.0
+        for epsilon in [0.0, *(top * k / 8 for k in range(1, 9))] if math.isfinite(top) else [0.0]:
+            delta = self.delta(epsilon)
+            grown = math.exp(min(epsilon, 700.0))
+            best = max(best, 1 - delta - grown * rate, (1 - delta - rate) / grown)
+        return max(0.0, best - 1e-12)
 
-    >>> GaussianDP(1.0).epsilon(), round(GaussianDP(1.0).epsilon(1e-5), 4)
-    (inf, 4.3772)
-    """
+    def true_positive_rate(self, false_positive_rate: Number) -> float:
+        """The most true positives any membership test can have at this rate of false positives."""
+        return 1 - self.tradeoff(false_positive_rate)
 
-    mu: float
-    neighbours: Neighbours = "add-remove"
+    def advantage(self) -> float:
+        """The most that true positives can exceed false positives: the total variation between neighbours."""
+        return self.delta(0)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "mu", float_up(positive("mu", self.mu)))
-        check_neighbours(self.neighbours)
+    def posterior(self, prior: Number, delta: Number = 0.0) -> tuple[float, float]:
+        """What belief in one of two neighbouring worlds can become, (low, high), from a prior belief (D5).
 
-    def epsilon(self, delta: Number = 0.0) -> float:
-        exact = min(_delta(delta), Fraction(delta))  # either reading of a float
-        return epsilon_upper(self._exact(), exact) if exact else math.inf
+        With delta > 0 the bounds may fail for an output of probability about delta.
+        """
+        belief = float(rational("prior", prior))
+        if not 0 <= belief <= 1:
+            raise ParameterError("prior", prior, "must lie between 0 and 1")
+        factor = math.exp(-self.epsilon(delta))
+        if belief in (0.0, 1.0):
+            return belief, belief
+        return belief * factor / (belief * factor + 1 - belief), belief / (belief + (1 - belief) * factor)
 
-    def delta(self, epsilon: Number) -> float:
-        exact = _epsilon(epsilon)
-        return delta_upper(self._exact(), min(exact, Fraction(epsilon)))  # either reading of a float
+    def utility_factor(self) -> float:
+        """No expected utility of non-negative pay-offs changes by more than this factor (D7): e**epsilon."""
+        return math.exp(self.epsilon())
 
-    def _exact(self) -> Fraction:
-        """mu, whether the float is read in binary or as its shortest decimal: the larger."""
-        return max(Fraction(self.mu), rational("mu", self.mu))
+    # JSON
 
+    def to_dict(self) -> dict[str, Any]:
+        """The loss as plain data."""
+        return {"loss": self.tag, **self._fields(), "neighbours": self.neighbours}
 
-@dataclass(frozen=True)
-class ZCDP(Loss):
-    """rho-zero-concentrated differential privacy: Renyi divergence at most rho * order, for every order > 1.
-
-    Claim: epsilon(delta) = min over orders a of rho a + ln(1 - 1/a) - ln(delta a)/(a - 1), rounded up.
-    Proof: CKS20, Proposition 12; any order gives a valid bound, so the search can only be loose.
-    Assumes: the stated rho is true of what ran.
-
-    >>> round(ZCDP(0.5).epsilon(1e-5), 4)
-    4.7284
-    """
-
-    rho: float
-    neighbours: Neighbours = "add-remove"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "rho", float_up(positive("rho", self.rho)))
-        check_neighbours(self.neighbours)
-
-    def epsilon(self, delta: Number = 0.0) -> float:
-        exact = float(_delta(delta))
-        if exact == 0:
-            return math.inf
-        best = self._orders(math.sqrt(1 - math.log(exact) / self.rho))
-        bounds = self.rho * best + np.log1p(-1 / best) - (math.log(exact) + np.log(best)) / (best - 1)
-        return max(0.0, _nudged_up(float(np.nanmin(bounds))))
-
-    def delta(self, epsilon: Number) -> float:
-        exact = float(_epsilon(epsilon))
-        orders = self._orders(max(1.0 + 1e-9, (exact / self.rho + 1) / 2))
-        logs = (orders - 1) * (self.rho * orders + np.log1p(-1 / orders) - exact) - np.log(orders)
-        return min(1.0, _nudged_up(math.exp(min(0.0, float(logs.min())))))
+    def to_json(self) -> str:
+        """The loss as text; ``Loss.from_json`` reads it back."""
+        return json.dumps(self.to_dict(), sort_keys=True)
 
     @staticmethod
-    def _orders(near: float) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-        """Orders spread finely around a good guess."""
-        return 1 + (near - 1 + 1e-12) * np.geomspace(1e-3, 1e3, 20001)
+    def from_json(text: str) -> Loss:
+        """The loss a text stands for. Kinds are looked up in a table of tags; nothing is imported by name."""
+        return Loss.from_dict(json.loads(text))
+
+    @staticmethod
+    def from_dict(data: Any) -> Loss:
+        """The loss that plain data stand for."""
+        from hubbub.privacy.kinds import read
+
+        return read(data)
+
+
+@dataclass(frozen=True)
+class Composed(Loss):
+    """Several losses together, each with how often it occurs, adaptively chosen or not.
+
+    Claim: the price of the whole is at most what the accountant computes from the parts' dominating pairs.
+    Proof: ZDW22, Theorem 10 (dominating pairs compose, adaptively); Renyi divergences and pure epsilons add (M17,
+        DMNS06).
+    Assumes: every part's own claim; parts chosen as a function of earlier outputs must be of these kinds.
+    """
+
+    parts: tuple[tuple[Loss, int], ...]
+    tag: ClassVar[str] = "composed"
+
+    def __post_init__(self) -> None:
+        merged: dict[Loss, int] = {}
+        for loss, n in self.parts:
+            for part, m in loss._parts():
+                merged[part] = merged.get(part, 0) + m * count("count", n)
+        if not merged:
+            raise ParameterError("losses", [], "must hold at least one loss")
+        if len({part.neighbours for part in merged}) > 1:
+            raise ParameterError(
+                "neighbours",
+                sorted({p.neighbours for p in merged}),
+                "cannot be mixed",
+                "convert with to_replace() first",
+            )
+        ordered = tuple(sorted(merged.items(), key=lambda item: item[0].to_json()))
+        object.__setattr__(self, "parts", ordered)
+
+    @property
+    def neighbours(self) -> Neighbours:  # type: ignore[override]
+        return self.parts[0][0].neighbours
+
+    def __repr__(self) -> str:
+        return " + ".join(f"{part!r} * {n}" if n > 1 else repr(part) for part, n in self.parts)
+
+    def _parts(self) -> tuple[tuple[Loss, int], ...]:
+        return self.parts
+
+    def renyi(self, order: Number) -> float:
+        return math.fsum(n * part.renyi(order) for part, n in self.parts)
+
+    def _fields(self) -> dict[str, Any]:
+        return {"parts": [[part.to_dict(), n] for part, n in self.parts]}
+
+
+def compose(losses: Iterable[Loss]) -> Loss:
+    """All losses together; one alone is itself.
+
+    >>> from hubbub.privacy import PureDP
+    >>> compose([PureDP(0.1)] * 10).epsilon()
+    1.0
+    """
+    composed = Composed(tuple((loss, 1) for loss in losses))
+    part, n = composed.parts[0]
+    return part if len(composed.parts) == 1 and n == 1 else composed

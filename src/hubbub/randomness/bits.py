@@ -118,3 +118,6 @@ class SecureBits:
 
 
 SECURE = SecureBits()
+
+# The cipher library sets itself up on first use: done here, so that no fork finds another thread in the middle of it.
+_Stream().words(1)

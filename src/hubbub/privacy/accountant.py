@@ -1,0 +1,125 @@
+"""The default accountant: certified intervals for what many releases cost together.
+
+The grid is chosen for the question asked and refined until lower and upper bound agree to the wanted precision.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+
+from hubbub.privacy.numerical import Profile, Steps, cumulants, from_above, from_below, tilt_for_delta, tilt_for_epsilon
+from hubbub.privacy.pairs import Pair, Reversed
+
+PRECISION = 5e-4
+"""Relative width of an interval at which refinement stops."""
+REFINEMENTS = 4
+LONGEST = 1 << 22
+"""Grid points in a window beyond which refinement stops."""
+TAIL_SHARE = 1e-6
+"""Of delta, what the losses cut off at the far end of every step may add up to."""
+
+Parts = tuple[tuple[Pair, int], ...]
+
+
+@lru_cache(maxsize=512)
+def epsilon_interval(parts: Parts, delta: float) -> tuple[float, float]:
+    """(lower, upper) on the epsilon at which the composition of all parts is (epsilon, delta)-private.
+
+    Claim: the truth for the composition of the given pairs lies between the two.
+    Proof: DGKKM22 for domination and composition of the discretised pairs, in both directions; errors bounded as
+        said in ``numerical``.
+    Assumes: the pairs dominate (upper bound) or are attained by (lower bound) what ran.
+    """
+    infinite = -math.expm1(sum(n * math.log1p(-min(p.infinity, 1 - 1e-16)) for p, n in parts))
+    if infinite >= delta:
+        return (math.inf, math.inf) if infinite * (1 - 1e-9) > delta else (0.0, math.inf)
+    spacing = _first_spacing(parts, delta)
+    best = (0.0, math.inf)
+    for _ in range(REFINEMENTS):
+        low, high, points = _bounds(parts, spacing, delta)
+        best = max(best[0], low), min(best[1], high)
+        width = best[1] - best[0]
+        if width <= PRECISION * best[1] or points > LONGEST or math.isinf(best[1]):
+            break
+        spacing *= min(0.6, max(0.15, 0.85 * math.sqrt(PRECISION * best[1] / width)))
+    return best
+
+
+@lru_cache(maxsize=512)
+def delta_interval(parts: Parts, epsilon: float) -> tuple[float, float]:
+    """(lower, upper) on the delta at which the composition of all parts is (epsilon, delta)-private."""
+    spacing = _first_spacing(parts, 1e-6)
+    best = (0.0, 1.0)
+    for _ in range(REFINEMENTS):
+        bounds = [_delta_bounds(direction, spacing, epsilon) for direction in _directions(parts)]
+        best = max(best[0], *(b[0] for b in bounds)), min(best[1], max(b[1] for b in bounds))
+        if best[1] - best[0] <= 10 * PRECISION * best[1] or best[1] < 1e-300:
+            break
+        spacing *= 0.5
+    return best
+
+
+def _directions(parts: Parts) -> list[Parts]:
+    """The composition as it is and, unless all parts are symmetric, with P and Q exchanged."""
+    if all(p.symmetric for p, _ in parts):
+        return [parts]
+    return [parts, tuple((p if p.symmetric else Reversed(p), n) for p, n in parts)]
+
+
+def _bounds(parts: Parts, spacing: float, delta: float) -> tuple[float, float, int]:
+    """One pass: the larger of the directions' bounds, and the number of grid points used."""
+    total = sum(n for _, n in parts)
+    tail = max(delta * TAIL_SHARE / total, 1e-300)
+    uppers = []
+    for direction in _directions(parts):
+        steps = [from_above(p, spacing, tail, n) for p, n in direction]
+        tilt = tilt_for_delta(steps, spacing, delta)
+        profile = Profile(steps, spacing, tilt, upper=True)
+        uppers.append((profile.epsilon(delta), tilt, direction, profile.points))
+    high, tilt, direction, points = max(uppers, key=lambda u: u[0])
+    lower = Profile([from_below(p, spacing, tail, n) for p, n in direction], spacing, tilt, upper=False)
+    return lower.epsilon(delta), high, points
+
+
+def _delta_bounds(parts: Parts, spacing: float, epsilon: float) -> tuple[float, float]:
+    total = sum(n for _, n in parts)
+    tail = 1e-30 / total
+    steps = [from_above(p, spacing, tail, n) for p, n in parts]
+    tilt = tilt_for_epsilon(steps, spacing, epsilon)
+    upper = Profile(steps, spacing, tilt, upper=True).delta(epsilon)
+    below = [from_below(p, spacing, tail, n) for p, n in parts]
+    return Profile(below, spacing, tilt, upper=False).delta(epsilon), upper
+
+
+def _first_spacing(parts: Sequence[tuple[Pair, int]], delta: float) -> float:
+    """A grid step that should give the wanted precision: the error grows with its square and the number of steps."""
+    coarse: list[Steps] = []
+    deviations, mean, variance = [], 0.0, 0.0
+    for pair, n in parts:
+        low, high = pair.span(1e-12)
+        step = max(high - low, 1e-12) / 400
+        discretised = from_above(pair, step, 1e-12, 1)
+        _, first, second = cumulants([discretised], step, 0.0)
+        deviations.append(max(math.sqrt(second), step / 4))
+        mean, variance = mean + n * first, variance + n * second
+        coarse.append(discretised)
+    total = sum(n for _, n in parts)
+    spread = math.sqrt(max(variance, 1e-300))
+    guess = max(mean, 0.0) + spread * math.sqrt(2 * math.log(1 / delta))
+    tilt = math.sqrt(2 * math.log(1 / delta)) / spread
+    spacing = math.sqrt(PRECISION * guess / (total * (0.5 + tilt / 8)))
+    spacing = min(spacing, 0.5 * min(deviations), guess / 50)
+    return _through_atoms(parts, spacing)
+
+
+def _through_atoms(parts: Sequence[tuple[Pair, int]], spacing: float) -> float:
+    """A little smaller, so that the two outermost atoms of the most frequent part that has any are both on its grid."""
+    with_atoms = [(n, p) for p, n in parts if len(p.atoms()) > 1]
+    if not with_atoms:
+        return spacing
+    _, pair = max(with_atoms, key=lambda part: part[0])
+    losses = [loss for loss, _ in pair.atoms()]
+    apart = max(losses) - min(losses)
+    return apart / math.ceil(apart / spacing)

@@ -1,0 +1,94 @@
+"""Renyi divergence: conversions, and closed forms for the pairs that have them. Orders are above 1."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from hubbub.errors import ParameterError
+from hubbub.numeric.rational import Number, rational
+
+ORDERS = tuple(np.unique(np.concatenate((1 + np.geomspace(0.01, 1, 25), np.geomspace(2, 2000, 120)))).tolist())
+"""Orders tried when a Renyi price is converted: any of them gives a valid bound."""
+
+
+def check_order(order: Number) -> float:
+    """The order as a float, refused unless it is above 1."""
+    if rational("order", order) <= 1:
+        raise ParameterError("order", order, "must be > 1")
+    return float(order)
+
+
+def epsilon_at(order: float, divergence: float, delta: float) -> float:
+    """The epsilon that a Renyi divergence at one order gives at delta.
+
+    Claim: (epsilon, delta)-DP with epsilon = divergence + ln(1 - 1/order) - ln(delta order)/(order - 1).
+    Proof: CKS20, Proposition 12.
+    Assumes: the divergence bounds both directions at that order.
+    """
+    spent = divergence + math.log1p(-1 / order) - (math.log(delta) + math.log(order)) / (order - 1)
+    return spent + abs(divergence) * 2.0**-50  # what the sum may have lost
+
+
+def log_delta_at(order: float, divergence: float, epsilon: float) -> float:
+    """The same conversion solved for delta, as a logarithm."""
+    lost = (abs(divergence) + epsilon) * 2.0**-50
+    return (order - 1) * (divergence + lost + math.log1p(-1 / order) - epsilon) - math.log(order)
+
+
+def best_epsilon(divergence: Callable[[float], float], delta: float) -> float:
+    """The least epsilon over the orders tried."""
+    return max(0.0, min(epsilon_at(a, divergence(a), delta) for a in ORDERS))
+
+
+def best_delta(divergence: Callable[[float], float], epsilon: float) -> float:
+    """The least delta over the orders tried."""
+    logs = min(log_delta_at(a, divergence(a), epsilon) for a in ORDERS)
+    return math.exp(min(0.0, logs))
+
+
+def of_randomised_response(order: float, epsilon: float) -> float:
+    """The largest divergence of any epsilon-private mechanism: that of randomised response.
+
+    Below order * epsilon**2 / 2 (BS16, Proposition 3.3), which is what the notes' 2 order epsilon**2 should say.
+    """
+    # ln[(e**(a eps) + e**((1-a) eps)) / (1 + e**eps)] / (a - 1), scaled so that nothing overflows
+    log = order * epsilon + math.log1p(math.exp((1 - 2 * order) * epsilon)) - epsilon - math.log1p(math.exp(-epsilon))
+    return min(epsilon, log / (order - 1))
+
+
+def of_laplace(order: float, shift: float) -> float:
+    """M17, Proposition 6: two Laplace laws ``shift`` scales apart."""
+    first = math.log(order / (2 * order - 1)) + shift * (order - 1)
+    second = math.log((order - 1) / (2 * order - 1)) - shift * order
+    return min(shift, float(np.logaddexp(first, second)) / (order - 1))
+
+
+def of_poisson_gaussian(order: float, noise_multiplier: float, rate: float) -> float:
+    """A Gaussian on a Poisson sample, add-remove: exact at whole orders, a chord of the convex (a - 1) D_a between.
+
+    MTZ19, Theorem 5 and Section 3.3: ln sum_k C(a, k) (1 - q)**(a - k) q**k e**(k (k - 1) / (2 s**2)) / (a - 1).
+    """
+    low, high = math.floor(order), math.ceil(order)
+    if high > 4096:
+        return order / (2 * noise_multiplier**2)
+    if low == high:
+        return _whole_order(low, noise_multiplier, rate) / (low - 1)
+    ends = [0.0 if a < 2 else _whole_order(a, noise_multiplier, rate) for a in (low, high)]
+    return ((high - order) * ends[0] + (order - low) * ends[1]) / (order - 1)
+
+
+def _whole_order(order: int, noise_multiplier: float, rate: float) -> float:
+    """(order - 1) times the divergence."""
+    from scipy.special import gammaln
+
+    k = np.arange(order + 1)
+    logs = gammaln(order + 1) - gammaln(k + 1) - gammaln(order - k + 1)
+    with np.errstate(divide="ignore"):
+        logs = logs + (order - k) * (math.log1p(-rate) if rate < 1 else -np.inf) * (k < order) + k * math.log(rate)
+    logs = logs + k * (k - 1) / (2 * noise_multiplier**2)
+    if rate == 1:
+        logs = logs[-1:]
+    return max(0.0, float(np.logaddexp.reduce(logs))) * (1 + 1e-12)
