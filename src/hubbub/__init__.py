@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hubbub import errors, plots
+    from hubbub.errors import BudgetExceeded
     from hubbub.mechanisms import (
         AboveThreshold,
         DiscreteGaussian,
@@ -28,18 +29,21 @@ if TYPE_CHECKING:
         ZCDP,
         ApproxDP,
         BoundedRange,
+        Budget,
         GaussianDP,
         LaplaceDP,
         Loss,
         PureDP,
         RenyiDP,
         SampledGaussian,
+        calibrate,
         compose,
     )
 
 __version__ = "0.1.0"
 
 _ROOMS = {
+    "hubbub.errors": ("BudgetExceeded",),
     "hubbub.mechanisms": (
         "AboveThreshold",
         "DiscreteGaussian",
@@ -56,12 +60,14 @@ _ROOMS = {
         "ZCDP",
         "ApproxDP",
         "BoundedRange",
+        "Budget",
         "GaussianDP",
         "LaplaceDP",
         "Loss",
         "PureDP",
         "RenyiDP",
         "SampledGaussian",
+        "calibrate",
         "compose",
     ),
 }
@@ -73,6 +79,8 @@ __all__ = [
     "AboveThreshold",
     "ApproxDP",
     "BoundedRange",
+    "Budget",
+    "BudgetExceeded",
     "DiscreteGaussian",
     "Exponential",
     "Gaussian",
@@ -88,6 +96,7 @@ __all__ = [
     "SampledGaussian",
     "TopK",
     "TruncatedLaplace",
+    "calibrate",
     "compose",
     "errors",
     "plots",

@@ -38,6 +38,27 @@ class DataTypeError(HubbubError, TypeError):
     """What was given to ``release`` has the wrong type or shape. Types and shapes are public; values are not shown."""
 
 
+class BudgetExceeded(HubbubError):
+    """A spend was refused because it would exceed the budget; nothing was spent and nothing ran.
+
+    Fields: ``requested`` and ``spent`` (losses), ``limit`` (epsilon, delta), ``remaining`` (of pure epsilon).
+    """
+
+    def __init__(self, requested: object, spent: object, limit: tuple[float, float], remaining: float) -> None:
+        self.requested = requested
+        self.spent = spent
+        self.limit = limit
+        self.remaining = remaining
+        super().__init__(
+            f"loss={requested!r} does not fit: {remaining:.6g} of epsilon={limit[0]:.6g} is left "
+            f"at delta={limit[1]:.3g}; "
+            "ask for less, or stop here."
+        )
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), (self.requested, self.spent, self.limit, self.remaining)
+
+
 class SessionClosed(HubbubError, RuntimeError):
     """A one-answer session (a noisy threshold) has given its answer, or left the process that opened it."""
 

@@ -1,11 +1,14 @@
 """What a release costs: losses as values. Draws no randomness."""
 
+from hubbub.privacy.budget import Budget, Receipt
+from hubbub.privacy.calibration import calibrate, noise_for, rate_for, steps_for
 from hubbub.privacy.families import (
     ZCDP,
     ApproxDP,
     BoundedRange,
     GaussianDP,
     LaplaceDP,
+    NoLoss,
     PureDP,
     RenyiDP,
 )
@@ -16,14 +19,21 @@ __all__ = [
     "ZCDP",
     "ApproxDP",
     "BoundedRange",
+    "Budget",
     "Composed",
     "GaussianDP",
     "LaplaceDP",
     "Loss",
     "Neighbours",
+    "NoLoss",
     "PureDP",
+    "Receipt",
     "RenyiDP",
     "SampledGaussian",
     "Subsampled",
+    "calibrate",
     "compose",
+    "noise_for",
+    "rate_for",
+    "steps_for",
 ]

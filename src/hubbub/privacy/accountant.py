@@ -9,14 +9,22 @@ import math
 from collections.abc import Sequence
 from functools import lru_cache
 
-from hubbub.privacy.numerical import Profile, Steps, cumulants, from_above, from_below, tilt_for_delta, tilt_for_epsilon
+from hubbub.privacy.numerical import (
+    Profile,
+    TooLong,
+    cumulants,
+    from_above,
+    from_below,
+    tilt_for_delta,
+    tilt_for_epsilon,
+)
 from hubbub.privacy.pairs import Pair, Reversed
 
-PRECISION = 5e-4
+PRECISION = 8e-4
 """Relative width of an interval at which refinement stops."""
-REFINEMENTS = 4
-LONGEST = 1 << 22
-"""Grid points in a window beyond which refinement stops."""
+REFINEMENTS = 6
+SMALLEST_SHARE = 2.0**-18
+"""Of a step's range, the smallest spacing."""
 TAIL_SHARE = 1e-6
 """Of delta, what the losses cut off at the far end of every step may add up to."""
 
@@ -38,12 +46,20 @@ def epsilon_interval(parts: Parts, delta: float) -> tuple[float, float]:
     spacing = _first_spacing(parts, delta)
     best = (0.0, math.inf)
     for _ in range(REFINEMENTS):
-        low, high, points = _bounds(parts, spacing, delta)
-        best = max(best[0], low), min(best[1], high)
+        try:
+            low, high = _bounds(parts, spacing, delta)
+        except TooLong:
+            if math.isfinite(best[1]):
+                break
+            spacing *= 8
+            continue
+        before, best = best, (max(best[0], low), min(best[1], high))
         width = best[1] - best[0]
-        if width <= PRECISION * best[1] or points > LONGEST or math.isinf(best[1]):
+        if width <= PRECISION * best[1]:
             break
-        spacing *= min(0.6, max(0.15, 0.85 * math.sqrt(PRECISION * best[1] / width)))
+        if math.isfinite(before[1]) and width > 0.7 * (before[1] - before[0]):
+            break  # refining no longer helps
+        spacing *= min(0.6, max(0.2, 0.85 * math.sqrt(PRECISION * best[1] / width)))
     return best
 
 
@@ -53,7 +69,11 @@ def delta_interval(parts: Parts, epsilon: float) -> tuple[float, float]:
     spacing = _first_spacing(parts, 1e-6)
     best = (0.0, 1.0)
     for _ in range(REFINEMENTS):
-        bounds = [_delta_bounds(direction, spacing, epsilon) for direction in _directions(parts)]
+        try:
+            bounds = [_delta_bounds(direction, spacing, epsilon) for direction in _directions(parts)]
+        except TooLong:
+            spacing *= 8
+            continue
         best = max(best[0], *(b[0] for b in bounds)), min(best[1], max(b[1] for b in bounds))
         if best[1] - best[0] <= 10 * PRECISION * best[1] or best[1] < 1e-300:
             break
@@ -68,8 +88,8 @@ def _directions(parts: Parts) -> list[Parts]:
     return [parts, tuple((p if p.symmetric else Reversed(p), n) for p, n in parts)]
 
 
-def _bounds(parts: Parts, spacing: float, delta: float) -> tuple[float, float, int]:
-    """One pass: the larger of the directions' bounds, and the number of grid points used."""
+def _bounds(parts: Parts, spacing: float, delta: float) -> tuple[float, float]:
+    """One pass: the larger of the directions' bounds."""
     total = sum(n for _, n in parts)
     tail = max(delta * TAIL_SHARE / total, 1e-300)
     uppers = []
@@ -77,10 +97,10 @@ def _bounds(parts: Parts, spacing: float, delta: float) -> tuple[float, float, i
         steps = [from_above(p, spacing, tail, n) for p, n in direction]
         tilt = tilt_for_delta(steps, spacing, delta)
         profile = Profile(steps, spacing, tilt, upper=True)
-        uppers.append((profile.epsilon(delta), tilt, direction, profile.points))
-    high, tilt, direction, points = max(uppers, key=lambda u: u[0])
+        uppers.append((profile.epsilon(delta), tilt, direction))
+    high, tilt, direction = max(uppers, key=lambda u: u[0])
     lower = Profile([from_below(p, spacing, tail, n) for p, n in direction], spacing, tilt, upper=False)
-    return lower.epsilon(delta), high, points
+    return lower.epsilon(delta), high
 
 
 def _delta_bounds(parts: Parts, spacing: float, epsilon: float) -> tuple[float, float]:
@@ -95,28 +115,26 @@ def _delta_bounds(parts: Parts, spacing: float, epsilon: float) -> tuple[float, 
 
 def _first_spacing(parts: Sequence[tuple[Pair, int]], delta: float) -> float:
     """A grid step that should give the wanted precision: the error grows with its square and the number of steps."""
-    coarse: list[Steps] = []
-    deviations, mean, variance = [], 0.0, 0.0
+    deviations, mean, variance, widest = [], 0.0, 0.0, 0.0
     for pair, n in parts:
         low, high = pair.span(1e-12)
         step = max(high - low, 1e-12) / 400
         discretised = from_above(pair, step, 1e-12, 1)
         _, first, second = cumulants([discretised], step, 0.0)
         deviations.append(max(math.sqrt(second), step / 4))
-        mean, variance = mean + n * first, variance + n * second
-        coarse.append(discretised)
+        mean, variance, widest = mean + n * first, variance + n * second, max(widest, high - low)
     total = sum(n for _, n in parts)
     spread = math.sqrt(max(variance, 1e-300))
     guess = max(mean, 0.0) + spread * math.sqrt(2 * math.log(1 / delta))
     tilt = math.sqrt(2 * math.log(1 / delta)) / spread
     spacing = math.sqrt(PRECISION * guess / (total * (0.5 + tilt / 8)))
-    spacing = min(spacing, 0.5 * min(deviations), guess / 50)
+    spacing = max(min(spacing, 0.5 * min(deviations), guess / 50), widest * SMALLEST_SHARE)
     return _through_atoms(parts, spacing)
 
 
 def _through_atoms(parts: Sequence[tuple[Pair, int]], spacing: float) -> float:
     """A little smaller, so that the two outermost atoms of the most frequent part that has any are both on its grid."""
-    with_atoms = [(n, p) for p, n in parts if len(p.atoms()) > 1]
+    with_atoms = [(n, p) for p, n in parts if len({loss for loss, _ in p.atoms()}) > 1]
     if not with_atoms:
         return spacing
     _, pair = max(with_atoms, key=lambda part: part[0])

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 from hubbub.errors import ParameterError
-from hubbub.numeric.rational import Number, float_up, fraction_between, positive, rational, smaller_reading
+from hubbub.numeric.rational import Number, count, float_up, fraction_between, positive, rational, smaller_reading
 from hubbub.privacy import renyi as renyi_forms
 from hubbub.privacy.gaussian import delta_upper, epsilon_upper
 from hubbub.privacy.loss import (
@@ -32,6 +32,39 @@ def _two_atoms(epsilon: float, failure: float = 0.0) -> Atoms:
     """Randomised response of this epsilon, after giving everything away with probability ``failure``."""
     keep = (1 - failure) / (1 + math.exp(-epsilon))
     return Atoms(((-epsilon, keep * math.exp(-epsilon)), (epsilon, keep)), infinity=failure)
+
+
+@dataclass(frozen=True)
+class NoLoss(Loss):
+    """Nothing has run: epsilon 0."""
+
+    neighbours: Neighbours = "add-remove"
+    tag: ClassVar[str] = "none"
+
+    def __post_init__(self) -> None:
+        check_neighbours(self.neighbours)
+
+    def _parts(self) -> tuple[tuple[Loss, int], ...]:
+        return ()
+
+    def epsilon_interval(self, delta: Number) -> tuple[float, float]:
+        check_delta(delta)
+        return 0.0, 0.0
+
+    def delta(self, epsilon: Number) -> float:
+        check_epsilon(epsilon)
+        return 0.0
+
+    def renyi(self, order: Number) -> float:
+        renyi_forms.check_order(order)
+        return 0.0
+
+    def __mul__(self, times: int) -> Loss:
+        count("count", times)
+        return self
+
+    def _fields(self) -> dict[str, Any]:
+        return {}
 
 
 @dataclass(frozen=True)
@@ -368,12 +401,15 @@ class BoundedRange(Loss):
     """
 
     epsilon_bound: float
-    neighbours: Neighbours = "add-remove"
+    neighbours: Neighbours
     tag: ClassVar[str] = "bounded range"
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon_bound", float_up(positive("epsilon", self.epsilon_bound)))
-        check_neighbours(self.neighbours)
+    def __init__(self, epsilon: Number, neighbours: Neighbours = "add-remove") -> None:
+        object.__setattr__(self, "epsilon_bound", float_up(positive("epsilon", epsilon)))
+        object.__setattr__(self, "neighbours", check_neighbours(neighbours))
+
+    def __repr__(self) -> str:
+        return f"BoundedRange({self.epsilon_bound!r}, neighbours={self.neighbours!r})"
 
     def _pure(self) -> Fraction:
         return rational("epsilon", self.epsilon_bound)

@@ -5,13 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 from hubbub.errors import ParameterError, ParameterTypeError
-from hubbub.privacy.families import ZCDP, ApproxDP, BoundedRange, GaussianDP, LaplaceDP, PureDP, RenyiDP
+from hubbub.privacy.families import ZCDP, ApproxDP, BoundedRange, GaussianDP, LaplaceDP, NoLoss, PureDP, RenyiDP
 from hubbub.privacy.loss import Composed, Loss
 from hubbub.privacy.sampling import SampledGaussian, Subsampled
 
 KINDS: dict[str, type[Loss]] = {
     kind.tag: kind
-    for kind in (PureDP, ApproxDP, GaussianDP, LaplaceDP, ZCDP, RenyiDP, BoundedRange, Subsampled, SampledGaussian)
+    for kind in (
+        NoLoss,
+        PureDP,
+        ApproxDP,
+        GaussianDP,
+        LaplaceDP,
+        ZCDP,
+        RenyiDP,
+        BoundedRange,
+        Subsampled,
+        SampledGaussian,
+    )
 }
 
 

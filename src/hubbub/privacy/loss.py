@@ -119,6 +119,8 @@ class Loss(ABC):
         if pairs is None:
             return 0.0, min(ceiling, nudged_up(renyi.best_epsilon(self.renyi, float(exact))))
         low, high = accountant.epsilon_interval(pairs, float(exact))
+        if high - low > 0.01 * high:  # where the grid cannot do better, a Renyi price may
+            high = min(high, nudged_up(renyi.best_epsilon(self.renyi, float(exact))))
         return low, min(high, ceiling)
 
     def delta(self, epsilon: Number) -> float:
@@ -189,8 +191,10 @@ class Loss(ABC):
             raise ParameterError("false_positive_rate", false_positive_rate, "must lie between 0 and 1")
         rate = float(alpha)
         top = self.epsilon(1e-9)
+        steps = [top * k / 8 for k in range(1, 9)] if math.isfinite(top) else []
+        pure = self.epsilon()
         best = 0.0
-        for epsilon in [0.0, *(top * k / 8 for k in range(1, 9))] if math.isfinite(top) else [0.0]:
+        for epsilon in [0.0, *steps, *([pure] if math.isfinite(pure) else [])]:
             delta = self.delta(epsilon)
             grown = math.exp(min(epsilon, 700.0))
             best = max(best, 1 - delta - grown * rate, (1 - delta - rate) / grown)
@@ -298,6 +302,13 @@ def compose(losses: Iterable[Loss]) -> Loss:
     >>> compose([PureDP(0.1)] * 10).epsilon()
     1.0
     """
-    composed = Composed(tuple((loss, 1) for loss in losses))
+    every = tuple(losses)
+    relations = {loss.neighbours for loss in every}
+    if len(relations) > 1:
+        raise ParameterError("neighbours", sorted(relations), "cannot be mixed", "convert with to_replace() first")
+    costly = tuple((loss, 1) for loss in every if loss._parts())
+    if not costly and every:
+        return every[0]
+    composed = Composed(costly)
     part, n = composed.parts[0]
     return part if len(composed.parts) == 1 and n == 1 else composed

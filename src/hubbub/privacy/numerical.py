@@ -26,6 +26,8 @@ from hubbub.privacy.pairs import RELATIVE_ERROR, Floats, Pair
 CUT = 1e-9
 """Relative mass that the window, and a step's range, may leave out (bounded and accounted for)."""
 ROUNDING = 2.0**-52
+LONGEST = 1 << 21
+"""Grid points a window may have."""
 LARGEST_EXPONENT = 300.0
 """Tilts are undone up to this exponent."""
 ON_GRID = 1e-13
@@ -139,12 +141,22 @@ def _place(pair: Pair, edges: Floats, spacing: float, end: tuple[float, int] | N
     of_high = np.divide(both, lack, out=np.zeros(len(both)), where=lack > 0)
     chances = np.zeros(len(edges))
     chances[1:-1] = of_low * low_p[1:] + of_high * high_p[:-1]
-    # the outermost half cells and all beyond go to the outermost points: exactly at a bounded end, else next to nothing
-    chances[0] = min(float(p[:2].sum()), float(q[:2].sum() * lift[0]))
-    chances[-1] = min(float(p[-2:].sum()), float(q[-2:].sum() * lift[-1]))
-    rest_low, rest_high = np.append(0.0, 1 - of_low), np.append(1 - of_high, 0.0)
+    rest_low, rest_high = np.append(1.0, 1 - of_low), np.append(1 - of_high, 1.0)
+    chances[-1] = min(
+        float(p[-1]), float(q[-1] * lift[-1])
+    )  # beyond the last point: down to it; below the first: given up
+    if end is not None and end[1] > 0:
+        chances[0], rest_low[0] = _exactly(p[:2], q[:2], float(lift[0])), 0.0
+    elif end is not None:
+        chances[-1], rest_high[-1] = _exactly(p[-2:], q[-2:], float(lift[-1])), 0.0
     left, lost = _merge(rest_low * low_p + rest_high * high_p, rest_low * low_q + rest_high * high_q, edges)
     return chances + left, lost
+
+
+def _exactly(p: Floats, q: Floats, lift: float) -> float:
+    """P's mass that goes to a point these intervals, merged, were chosen to land on; none should they fall short of it."""
+    mass, needed = float(p.sum()), float(q.sum()) * lift
+    return min(mass, needed) if mass >= needed * (1 - RELATIVE_ERROR) else 0.0
 
 
 def _merged_ends(pair: Pair, spacing: float, end: float, side: int) -> list[tuple[float, float]]:
@@ -221,12 +233,12 @@ def log_moment(steps: Sequence[Steps], spacing: float, tilt: float) -> float:
 
 
 def tilt_for_delta(steps: Sequence[Steps], spacing: float, delta: float) -> float:
-    """Roughly the tilt at whose mean the profile is delta: K(t) - t K'(t) = ln(delta)."""
+    """Roughly where the saddle point puts delta: e**(K(t) - t K'(t)) / (t (1 + t) sqrt(2 pi K''(t))) = delta."""
     goal = math.log(delta)
 
     def is_low(t: float) -> bool:
-        value, mean, _ = cumulants(steps, spacing, t)
-        return value - t * mean > goal
+        value, mean, variance = cumulants(steps, spacing, t)
+        return value - t * mean - math.log1p(2.5 * t * (1 + t) * math.sqrt(variance)) > goal
 
     return _bisect_tilt(is_low, 1 / spacing)
 
@@ -249,6 +261,10 @@ def _bisect_tilt(is_low: Callable[[float], bool], most: float) -> float:
     return math.sqrt(low * high)
 
 
+class TooLong(Exception):
+    """The window would need too many points at this spacing."""
+
+
 class Profile:
     """The composed profile near one epsilon: bounds on delta(epsilon) = E[(1 - e**(epsilon - loss))+] + P(infinity).
 
@@ -267,6 +283,8 @@ class Profile:
         spacing, tilt = self._spacing, self._tilt
         value, centre, variance = cumulants(self._steps, spacing, tilt)
         reach = self._window(value, centre, max(math.sqrt(variance), spacing))
+        if 2 * reach / spacing > LONGEST:
+            raise TooLong
         size = _fast_length(2 * math.ceil(reach / spacing) + 1)
         spectrum = np.ones(size // 2 + 1, complex)
         offset = 0.0
@@ -324,13 +342,9 @@ class Profile:
         kept = away >= -LARGEST_EXPONENT / max(1.0, self._tilt)
         away = np.where(kept, away, 0.0)
         masses = np.where(kept, np.maximum(self._law, 0.0) * np.exp(-self._tilt * away), 0.0)
+        self._masses = masses
         self._tails = np.cumsum(masses[::-1])[::-1]
         self._discounted = np.cumsum((masses * np.exp(-away))[::-1])[::-1]
-
-    @property
-    def points(self) -> int:
-        """The length of the window."""
-        return len(self._losses)
 
     def delta(self, epsilon: float) -> float:
         """The bound at one epsilon."""
@@ -340,8 +354,10 @@ class Profile:
         away = epsilon - self._centre
         k = int(np.searchsorted(self._losses, epsilon, "right"))
         inside = 0.0
-        if k < len(self._losses):
+        if k < len(self._losses) and away <= LARGEST_EXPONENT:
             inside = float(self._tails[k] - math.exp(away) * self._discounted[k])
+        elif k < len(self._losses):  # far out: sum afresh rather than scale back
+            inside = float(self._masses[k:] @ -np.expm1(epsilon - self._losses[k:]))
         scale = math.exp(self._log_scale)
         decay = math.exp(-tilt * away)
         # each entry may be off by `noise`: sum over grid points beyond epsilon of e**(-tilt distance)

@@ -1,0 +1,167 @@
+"""A budget: a total that adaptively chosen releases may not exceed, kept by filters that are valid for any choice."""
+
+from __future__ import annotations
+
+import math
+import threading
+from dataclasses import dataclass
+from fractions import Fraction
+
+from hubbub.errors import BudgetExceeded, ParameterError, ParameterTypeError
+from hubbub.numeric.rational import Number, float_down, positive, rational
+from hubbub.privacy import renyi
+from hubbub.privacy.families import ApproxDP, NoLoss
+from hubbub.privacy.loss import Loss, Neighbours, check_delta, check_neighbours, compose
+
+LEVELS = 32
+"""Filters side by side in the odometer; each gets its share of delta."""
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """One spend: its number, what was spent and why."""
+
+    number: int
+    loss: Loss
+    note: str
+
+
+class _Filter:
+    """Accepts losses while the sums of epsilons and deltas fit, or the sum of Renyi divergences at one fixed order.
+
+    Claim: whatever losses an adversary chooses, adaptively, while accepted, the whole is (epsilon, delta)-DP.
+    Proof: sums: DMNS06 and RRUV16, Theorem 3.1 (basic filter). Renyi: FZ21, Theorem 4.3 (a filter at an order fixed
+        in advance) with CKS20, Proposition 12. Either: a run that ends within one filter is a run of that filter
+        alone, since its sums only grow; the events add up, so the two shares of delta (one half each, all of it to
+        Renyi at pure sums' zero) suffice.
+    Assumes: every accepted loss is true of what then runs.
+    """
+
+    def __init__(self, epsilon: Fraction, delta: Fraction) -> None:
+        self.epsilon, self.delta = epsilon, delta
+        self.sum_epsilon, self.sum_delta = Fraction(0), Fraction(0)
+        self.sum_renyi = 0.0
+        self.order, self.capacity = _best_order(float(epsilon), float(delta) / 2) if delta else (2.0, -1.0)
+
+    def after(self, loss: Loss) -> tuple[Fraction, Fraction, float]:
+        """The three sums if this loss were added; infinite where it has no such price."""
+        sum_epsilon: Fraction = self.sum_epsilon
+        sum_delta: Fraction = self.sum_delta
+        for part, n in loss._parts():
+            pure = part._pure()
+            if pure is None and isinstance(part, ApproxDP):
+                pure = rational("epsilon", part.epsilon_bound)
+                sum_delta += n * rational("delta", part.delta_bound)
+            if pure is None:
+                sum_delta = Fraction(1)  # no such price: the sums are spent for good
+                pure = Fraction(0)
+            sum_epsilon += n * pure
+        grown = self.sum_renyi + loss.renyi(self.order) if self.delta else math.inf
+        return sum_epsilon, sum_delta, grown * (1 + 2.0**-50)
+
+    def accepts(self, loss: Loss) -> bool:
+        """Whether this loss still fits."""
+        sum_epsilon, sum_delta, grown = self.after(loss)
+        return (sum_epsilon <= self.epsilon and sum_delta <= self.delta / 2) or grown <= self.capacity
+
+    def add(self, loss: Loss) -> None:
+        """Counts a loss."""
+        self.sum_epsilon, self.sum_delta, self.sum_renyi = self.after(loss)
+
+    def left(self) -> float:
+        """The largest pure epsilon that would still fit."""
+        sums = float_down(self.epsilon - self.sum_epsilon) if self.sum_delta <= self.delta / 2 else 0.0
+        low, high = 0.0, float(self.epsilon)
+        room = self.capacity - self.sum_renyi * (1 + 2.0**-50)
+        for _ in range(60 if room > 0 else 0):
+            middle = (low + high) / 2
+            fits = middle == 0 or renyi.of_randomised_response(self.order, middle) <= room
+            low, high = (middle, high) if fits else (low, middle)
+        return max(0.0, sums, low)
+
+
+def _best_order(epsilon: float, delta: float) -> tuple[float, float]:
+    """The order at which the most Gaussian releases fit, and what they may add up to; from public numbers only."""
+    room = [(a, epsilon - renyi.epsilon_at(a, 0.0, delta)) for a in renyi.ORDERS]
+    order, capacity = max(room, key=lambda option: option[1] / option[0])
+    return order, capacity - abs(capacity) * 2.0**-48
+
+
+class Budget:
+    """A privacy budget: every ``spend`` is checked against the total before anything happens.
+
+    Thread-safe. Decimals are exact: ten spends of 0.1 fit in 1.0, an eleventh of any size does not.
+
+    >>> from hubbub.privacy import PureDP
+    >>> budget = Budget(epsilon=1.0)
+    >>> for _ in range(10):
+    ...     _ = budget.spend(PureDP(0.1))
+    >>> budget.remaining
+    0.0
+    """
+
+    def __init__(self, epsilon: Number, delta: Number = 0.0, neighbours: Neighbours = "add-remove") -> None:
+        self.epsilon, self.delta = float(positive("epsilon", epsilon)), float(check_delta(delta))
+        self.neighbours = check_neighbours(neighbours)
+        exact, room = rational("epsilon", epsilon), rational("delta", delta)
+        self._filter = _Filter(exact, room)
+        self._levels = [_Filter(exact * k / LEVELS, room / LEVELS) for k in range(1, LEVELS + 1)]
+        self._receipts: list[Receipt] = []
+        self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        limit = f"epsilon={self.epsilon!r}, delta={self.delta!r}, neighbours={self.neighbours!r}"
+        return f"<Budget({limit}): {len(self._receipts)} spends, {self.remaining:.6g} of epsilon left>"
+
+    def spend(self, loss: Loss, note: str = "") -> Receipt:
+        """Takes a loss out of the budget, or raises BudgetExceeded with nothing spent."""
+        if not isinstance(loss, Loss):
+            raise ParameterTypeError("loss", type(loss).__name__, "must be a Loss", "spend mechanism.loss")
+        if not loss._parts():
+            raise ParameterError("loss", loss, "costs nothing", "nothing is free; spend what runs")
+        if loss.neighbours != self.neighbours:
+            raise ParameterError(
+                "neighbours", loss.neighbours, f"is not the budget's {self.neighbours}", "convert with to_replace()"
+            )
+        with self._lock:
+            if not self._filter.accepts(loss):
+                raise BudgetExceeded(loss, self._spent(), (self.epsilon, self.delta), self._filter.left())
+            self._filter.add(loss)
+            for level in self._levels:
+                level.add(loss)
+            receipt = Receipt(len(self._receipts) + 1, loss, note)
+            self._receipts.append(receipt)
+            return receipt
+
+    @property
+    def spent(self) -> Loss:
+        """Everything spent so far, as one loss."""
+        with self._lock:
+            return self._spent()
+
+    def _spent(self) -> Loss:
+        return compose([NoLoss(self.neighbours), *(r.loss for r in self._receipts)])
+
+    @property
+    def remaining(self) -> float:
+        """The largest pure epsilon that would still be accepted."""
+        with self._lock:
+            return self._filter.left()
+
+    @property
+    def receipts(self) -> tuple[Receipt, ...]:
+        """Every spend, in order."""
+        with self._lock:
+            return tuple(self._receipts)
+
+    def odometer(self) -> float:
+        """An epsilon that bounds, at the budget's delta, all that has run so far: valid at every moment at once.
+
+        The lowest of 32 levels whose own filter, with its share of delta, has not been exceeded (a union bound).
+        """
+        with self._lock:
+            for level in self._levels:
+                sums = level.sum_epsilon <= level.epsilon and level.sum_delta <= level.delta / 2
+                if sums or level.sum_renyi <= level.capacity:
+                    return 0.0 if not self._receipts else float(level.epsilon)
+            return self.epsilon

@@ -1,0 +1,222 @@
+"""Certified intervals against references computed by other means: they hold the truth and are narrow."""
+
+import math
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import ndtr
+
+import hubbub as hb
+from hubbub.privacy import Subsampled, numerical, pairs
+from hubbub.privacy.pairs import Reversed
+
+NARROW = 1e-3
+
+
+def sgm(rate: float, sigma: float, steps: int, neighbours: str = "add-remove") -> hb.Loss:
+    return hb.SampledGaussian(sigma, rate, neighbours=neighbours) * steps
+
+
+REFERENCE = [
+    (sgm(256 / 60000, 1.1, 14063), 1e-5, 2.3818, 2e-4),
+    (sgm(0.0025, 1.3, 6000), 1e-5, 0.6401, 1e-4),
+    (sgm(0.01, 1, 1000), 1e-5, 1.8282, 1e-4),
+    (sgm(0.01, 4, 10**4), 1e-5, 0.9470, 1e-4),
+    (sgm(0.04, 1.5, 2250), 1e-5, 6.7688, 1e-4),
+    (hb.GaussianDP(1.0), 1e-5, 4.37718, 1e-5),
+    (hb.GaussianDP(2.0), 1e-5, 9.99726, 1e-5),
+    (sgm(256 / 60000, 1.1, 14063, "replace"), 1e-5, 4.2215, 2e-4),
+    (sgm(0.0025, 1.3, 6000, "replace"), 1e-5, 1.1585, 2e-4),
+    (sgm(0.01, 1, 1000, "replace"), 1e-5, 2.8434, 2e-4),
+    (sgm(0.01, 4, 10**4, "replace"), 1e-5, 1.9932, 2e-4),
+    (sgm(0.01, 1, 1000).group(2), 1e-5, 3.9791, 2e-4),
+    (hb.LaplaceDP(0.1) * 100, 1e-6, 4.6927, 1e-4),
+    (hb.PureDP(0.1) * 100, 1e-6, 4.7746, 1e-4),
+    (hb.LaplaceDP(0.1) * 500, 1e-5, 11.1906, 1e-4),
+    (hb.PureDP(0.1) * 500, 1e-5, 11.4089, 1e-4),
+    (sgm(0.01, 1, 10**4), 1e-5, 6.1877, 2e-4),
+    (sgm(0.01, 1, 10**5), 1e-5, 25.573, 1e-3),
+]
+
+
+@pytest.mark.parametrize(("loss", "delta", "truth", "digits"), REFERENCE, ids=lambda x: repr(x)[:60])
+def test_reference_table(loss: hb.Loss, delta: float, truth: float, digits: float) -> None:
+    """The rows of the field's reference table (from dp_accounting and PRV accountants) fall in the interval."""
+    low, high = loss.epsilon_interval(delta)
+    assert low - digits <= truth <= high + digits
+    assert high - low <= NARROW * high
+    assert loss.epsilon(delta) == high
+
+
+def test_a_million_steps_are_as_certain_as_one() -> None:
+    low, high = sgm(0.01, 1, 10**6).epsilon_interval(1e-5)
+    assert high - low <= NARROW * high
+
+
+def test_integer_and_float_laplace_cost_what_their_laws_cost() -> None:
+    assert (hb.Laplace(1, epsilon=0.1).loss * 500).epsilon(1e-5) == pytest.approx(11.41, abs=0.005)
+    assert (hb.Laplace(1.0, epsilon=0.1).loss * 500).epsilon(1e-5) == pytest.approx(11.19, abs=0.005)
+
+
+def gaussian_delta(mu: float, epsilon: float) -> mpmath.mpf:
+    with mpmath.workprec(200):
+        m, e = mpmath.mpf(mu), mpmath.mpf(epsilon)
+        return mpmath.ncdf(m / 2 - e / m) - mpmath.exp(e) * mpmath.ncdf(-m / 2 - e / m)
+
+
+@settings(max_examples=150)
+@given(st.floats(0.2, 50), st.integers(1, 10**5), st.floats(-20, -3))
+def test_exact_gaussian_composition(sigma: float, steps: int, log_delta: float) -> None:
+    """A Poisson sample at rate 1 is no sample: the truth is one Gaussian of mu = sqrt(T)/sigma."""
+    delta = 10**log_delta
+    low, high = (Subsampled(hb.GaussianDP(1 / sigma), 1) * steps).epsilon_interval(delta)
+    mu = math.sqrt(steps) * hb.GaussianDP(1 / sigma).mu
+    assert gaussian_delta(mu, high) <= delta
+    assert gaussian_delta(mu, low) >= delta or low == 0
+    assert high - low <= 2 * NARROW * high + 1e-9
+
+
+def response_delta(epsilons: list[float], target: float) -> mpmath.mpf:
+    """Exact profile of randomised responses of any epsilons: a sum over all sign patterns."""
+    with mpmath.workprec(200):
+        total = mpmath.mpf(0)
+        for signs in np.ndindex(*(2,) * len(epsilons)):
+            p, q = mpmath.mpf(1), mpmath.mpf(1)
+            for e, sign in zip(epsilons, signs, strict=True):
+                keep, flip = (mpmath.exp(x) / (1 + mpmath.exp(x)) for x in (mpmath.mpf(e), -mpmath.mpf(e)))
+                p, q = (p * keep, q * flip) if sign else (p * flip, q * keep)
+            total += max(mpmath.mpf(0), p - mpmath.exp(target) * q)
+        return total
+
+
+@settings(max_examples=80)
+@given(st.lists(st.floats(0.05, 3), min_size=2, max_size=6), st.floats(-9, -1))
+def test_enumerated_randomised_responses(epsilons: list[float], log_delta: float) -> None:
+    delta = 10**log_delta
+    low, high = hb.compose(hb.PureDP(e) for e in epsilons).epsilon_interval(delta)
+    assert response_delta(epsilons, high) <= delta * (1 + 1e-12)
+    assert low == 0 or response_delta(epsilons, low * (1 - 1e-12)) >= delta * (1 - 1e-12)
+    assert high - low <= 0.03 * high + 1e-3
+
+
+def sampled_delta(rate: float, sigma: float, epsilon: float) -> float:
+    """One Poisson-sampled Gaussian step, both directions, by the likelihood-ratio test."""
+    grown = math.exp(epsilon)
+    removed = added = 0.0
+    if grown > 1 - rate:
+        x = sigma**2 * math.log((grown - 1 + rate) / rate) + 0.5
+        removed = rate * ndtr((1 - x) / sigma) + (1 - rate - grown) * ndtr(-x / sigma)
+    if 1 / grown > 1 - rate:
+        x = sigma**2 * math.log((1 / grown - 1 + rate) / rate) + 0.5
+        added = ndtr(x / sigma) - grown * ((1 - rate) * ndtr(x / sigma) + rate * ndtr((x - 1) / sigma))
+    return max(removed, added)
+
+
+@settings(max_examples=150)
+@given(st.floats(1e-3, 0.99), st.floats(0.3, 20), st.floats(-10, -2))
+def test_one_sampled_step(rate: float, sigma: float, log_delta: float) -> None:
+    delta = 10**log_delta
+    low, high = hb.SampledGaussian(sigma, rate).epsilon_interval(delta)
+    assert sampled_delta(rate, sigma, high) <= delta * (1 + 1e-9)
+    assert low == 0 or sampled_delta(rate, sigma, low) >= delta * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 1.0, 3.0])
+@pytest.mark.parametrize("steps", [1, 7, 300])
+def test_delta_and_epsilon_agree(epsilon: float, steps: int) -> None:
+    loss = sgm(0.05, 1.2, steps)
+    delta = loss.delta(epsilon)
+    assert 0 < delta < 1
+    low, _ = loss.epsilon_interval(delta)
+    assert low <= epsilon + 1e-9
+    if steps == 1:
+        assert delta >= sampled_delta(0.05, 1.2, epsilon) * (1 - 1e-12)
+        assert delta <= sampled_delta(0.05, 1.2, epsilon) * 1.01 + 1e-12
+
+
+PAIRS = [
+    pairs.GaussianPair(0.7),
+    pairs.LaplacePair(0.9),
+    pairs.PoissonPair(pairs.GaussianPair(1.0), 0.1),
+    Reversed(pairs.PoissonPair(pairs.GaussianPair(1.0), 0.1)),
+    pairs.PoissonPair(pairs.LaplacePair(1.0), 0.3),
+    pairs.WithoutReplacementPair(pairs.GaussianPair(1.0), 0.2),
+    pairs.GaussianMixturePair(((0.9, 0.0), (0.1, 1.0)), ((0.9, 0.0), (0.1, -1.0)), 1.0),
+    pairs.Atoms(((-0.313, 0.2), (0.05, 0.3), (0.4, 0.45)), infinity=0.05),
+]
+
+
+def profile(losses: np.ndarray, chances: np.ndarray, infinity: float, epsilon: float) -> float:
+    beyond = losses > epsilon
+    return float(chances[beyond] @ -np.expm1(epsilon - losses[beyond])) + infinity
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=repr)
+@pytest.mark.parametrize("spacing", [0.2, 0.05, 0.004])
+def test_discretised_pairs_bracket_the_pair(pair: pairs.Pair, spacing: float) -> None:
+    """From above dominates and from below is dominated, at every epsilon, also far between grid points."""
+    fine = numerical.from_above(pair, 1e-4, 1e-25, 1)
+    fine_below = numerical.from_below(pair, 1e-4, 1e-25, 1)
+    above, below = numerical.from_above(pair, spacing, 1e-25, 1), numerical.from_below(pair, spacing, 1e-25, 1)
+    assert above.chances.sum() + above.infinity == pytest.approx(1, abs=1e-12)
+    assert below.chances.sum() <= 1 + 1e-12
+    low, high = pair.span(1e-10)
+    for epsilon in np.linspace(low - 0.1, high + 0.1, 101):
+        truth_high = profile(fine.losses(1e-4), fine.chances, fine.infinity, epsilon)
+        truth_low = profile(fine_below.losses(1e-4), fine_below.chances, fine_below.infinity, epsilon)
+        assert profile(above.losses(spacing), above.chances, above.infinity, epsilon) >= truth_low - 1e-13
+        assert profile(below.losses(spacing), below.chances, below.infinity, epsilon) <= truth_high + 1e-13
+
+
+def test_both_directions_count() -> None:
+    """Where the sample is large, adding a person can tell more than removing one: a one-way accountant is unsound."""
+    pair = pairs.PoissonPair(pairs.GaussianPair(1.0), 0.5)
+    from hubbub.privacy import accountant
+
+    forward = accountant._delta_bounds(((pair, 1),), 0.002, 0.3)
+    backward = accountant._delta_bounds(((Reversed(pair), 1),), 0.002, 0.3)
+    assert forward != pytest.approx(backward, rel=1e-3)
+    assert hb.SampledGaussian(1.0, 0.5).delta(0.3) >= max(forward[0], backward[0])
+
+
+def test_approximate_losses_compose_with_their_failures() -> None:
+    loss = hb.ApproxDP(0.1, 1e-6) * 10
+    assert loss.epsilon(1e-6) == math.inf
+    assert loss.epsilon(1.1e-5) <= 1.0
+    assert loss.delta(1.0) >= 1 - (1 - 1e-6) ** 10 - 1e-18
+
+
+def test_answers_stay_answers_at_the_edges() -> None:
+    for loss in (sgm(1e-6, 1, 1000), sgm(0.01, 1e4, 1000), sgm(0.01, 0.05, 1000), sgm(1, 30, 10)):
+        for delta in (1e-20, 1e-5, 0.3):
+            low, high = loss.epsilon_interval(delta)
+            assert 0 <= low <= high < math.inf
+
+
+def test_renyi_forms() -> None:
+    assert hb.PureDP(0.3).renyi(3) <= 3 * 0.3**2 / 2
+    assert hb.PureDP(0.3).renyi(10**6) == pytest.approx(0.3, rel=1e-5)
+    assert hb.LaplaceDP(0.5).renyi(2) == pytest.approx(
+        math.log((2 / 3) * math.exp(0.5) + (1 / 3) * math.exp(-1.0)), rel=1e-12
+    )
+    curve = [(1.5, 6.70580e-4), (2.5, 1.08549e-3), (5, 2.18076e-3), (50, 2.38460e-2)]
+    for order, value in curve:
+        ours = (hb.SampledGaussian(2.5, 0.01) * 50).renyi(order)
+        assert ours >= value * (1 - 1e-5)
+        if order == int(order):
+            assert ours == pytest.approx(value, rel=1e-5)
+
+
+@pytest.mark.parametrize("loss", [sgm(0.01, 1, 1000), hb.LaplaceDP(0.1) * 100, hb.PureDP(0.1) * 100], ids=repr)
+def test_conversion_only_loosens(loss: hb.Loss) -> None:
+    from hubbub.privacy import renyi
+
+    assert renyi.best_epsilon(loss.renyi, 1e-5) >= loss.epsilon_interval(1e-5)[0]
+
+
+def test_rate_is_read_exactly() -> None:
+    assert hb.SampledGaussian(1, Fraction(1, 100)) == hb.SampledGaussian(1, 0.01)

@@ -1,0 +1,115 @@
+import pickle
+import threading
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import hubbub as hb
+from hubbub.errors import ParameterError
+from hubbub.privacy import NoLoss
+
+
+def test_ten_tenths_fit_exactly_and_nothing_more() -> None:
+    budget = hb.Budget(epsilon=1.0)
+    for k in range(10):
+        assert budget.spend(hb.PureDP(0.1), note=f"question {k}").number == k + 1
+    assert budget.remaining == 0
+    with pytest.raises(hb.BudgetExceeded) as refusal:
+        budget.spend(hb.PureDP(1e-9))
+    assert refusal.value.requested == hb.PureDP(1e-9)
+    assert refusal.value.spent == hb.PureDP(0.1) * 10
+    assert refusal.value.limit == (1.0, 0.0)
+    assert refusal.value.remaining == 0
+    assert budget.spent == hb.PureDP(0.1) * 10
+    assert [r.note for r in budget.receipts][:2] == ["question 0", "question 1"]
+    assert str(pickle.loads(pickle.dumps(refusal.value))) == str(refusal.value)
+
+
+def test_a_refusal_spends_nothing() -> None:
+    budget = hb.Budget(epsilon=1.0, delta=1e-6)
+    budget.spend(hb.PureDP(0.9))
+    before = budget.remaining
+    with pytest.raises(hb.BudgetExceeded):
+        budget.spend(hb.PureDP(0.9))
+    assert budget.remaining == before
+    assert budget.spent == hb.PureDP(0.9)
+
+
+def test_a_gaussian_needs_delta() -> None:
+    with pytest.raises(hb.BudgetExceeded):
+        hb.Budget(epsilon=100).spend(hb.GaussianDP(0.1))
+    hb.Budget(epsilon=1, delta=1e-6).spend(hb.GaussianDP(0.05))
+
+
+@settings(max_examples=40)
+@given(
+    st.floats(0.2, 5),
+    st.sampled_from([1e-9, 1e-6, 1e-3]),
+    st.lists(
+        st.one_of(
+            st.builds(hb.PureDP, st.floats(0.01, 1)),
+            st.builds(hb.GaussianDP, st.floats(0.01, 1)),
+            st.builds(hb.ZCDP, st.floats(1e-4, 0.1)),
+            st.builds(hb.ApproxDP, st.floats(0.01, 0.5), st.floats(1e-12, 1e-8)),
+        ),
+        min_size=1,
+        max_size=30,
+    ),
+)
+def test_whatever_is_accepted_fits(epsilon: float, delta: float, asked: list[hb.Loss]) -> None:
+    budget = hb.Budget(epsilon=epsilon, delta=delta)
+    before = 0.0
+    for loss in asked:
+        try:
+            budget.spend(loss)
+        except hb.BudgetExceeded:
+            continue
+        assert budget.odometer() >= before
+        before = budget.odometer()
+    low, _ = budget.spent.epsilon_interval(delta)
+    assert low <= epsilon * (1 + 1e-9)
+    assert budget.odometer() <= epsilon + 1e-12
+
+
+def test_many_small_gaussians_fit_where_their_sum_would_not() -> None:
+    budget = hb.Budget(epsilon=1, delta=1e-6)
+    for _ in range(300):  # one hundred by the sum of epsilons alone
+        budget.spend(hb.PureDP(0.01))
+    with pytest.raises(hb.BudgetExceeded):
+        budget.spend(hb.GaussianDP(0.2))
+
+
+def test_relations_and_types() -> None:
+    budget = hb.Budget(epsilon=1, neighbours="replace")
+    with pytest.raises(ParameterError, match="not the budget's"):
+        budget.spend(hb.PureDP(0.1))
+    budget.spend(hb.PureDP(0.1).to_replace())
+    for bad in (0.1, None, hb.Laplace(1, epsilon=1)):
+        with pytest.raises(ParameterError):
+            budget.spend(bad)
+    with pytest.raises(ParameterError, match="nothing is free"):
+        budget.spend(NoLoss("replace"))
+    for bad in ({"epsilon": 0}, {"epsilon": 1, "delta": 1}, {"epsilon": 1, "neighbours": "x"}):
+        with pytest.raises(ParameterError):
+            hb.Budget(**bad)
+    assert "1 spends" in repr(budget)
+
+
+def test_racing_spenders_never_overspend() -> None:
+    budget = hb.Budget(epsilon=1)
+    accepted: list[int] = []
+
+    def spend() -> None:
+        for _ in range(20):
+            try:
+                accepted.append(budget.spend(hb.PureDP(0.1)).number)
+            except hb.BudgetExceeded:
+                return
+
+    threads = [threading.Thread(target=spend) for _ in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert sorted(accepted) == list(range(1, 11))
