@@ -40,6 +40,7 @@ $(PEERS)/installed: benchmarks/peers.txt pyproject.toml
 
 bench: $(PEERS)/installed  ## hubbub against its peers, in one run; JSON and a table under benchmarks/results
 	$(PEERS)/bin/python benchmarks/samplers.py
+	$(PEERS)/bin/python benchmarks/accounting.py
 	$(PEERS)/bin/python benchmarks/import_time.py
 
 clean:

@@ -142,9 +142,8 @@ def _place(pair: Pair, edges: Floats, spacing: float, end: tuple[float, int] | N
     chances = np.zeros(len(edges))
     chances[1:-1] = of_low * low_p[1:] + of_high * high_p[:-1]
     rest_low, rest_high = np.append(1.0, 1 - of_low), np.append(1 - of_high, 1.0)
-    chances[-1] = min(
-        float(p[-1]), float(q[-1] * lift[-1])
-    )  # beyond the last point: down to it; below the first: given up
+    # what lies beyond the last point is rounded down to it, what lies below the first is given up
+    chances[-1] = min(float(p[-1]), float(q[-1] * lift[-1]))
     if end is not None and end[1] > 0:
         chances[0], rest_low[0] = _exactly(p[:2], q[:2], float(lift[0])), 0.0
     elif end is not None:
@@ -154,7 +153,7 @@ def _place(pair: Pair, edges: Floats, spacing: float, end: tuple[float, int] | N
 
 
 def _exactly(p: Floats, q: Floats, lift: float) -> float:
-    """P's mass that goes to a point these intervals, merged, were chosen to land on; none should they fall short of it."""
+    """The mass of P at a point that these intervals, merged, were chosen to land on; none should they fall short."""
     mass, needed = float(p.sum()), float(q.sum()) * lift
     return min(mass, needed) if mass >= needed * (1 - RELATIVE_ERROR) else 0.0
 
