@@ -8,7 +8,9 @@ from typing import Annotated
 import typer
 
 from hubbub import __version__
+from hubbub.cli import account as accounting
 from hubbub.cli import village
+from hubbub.errors import HubbubError
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Private answers about personal data.")
 
@@ -28,3 +30,23 @@ def demo(
 ) -> None:
     """A village votes, a newcomer arrives: what exact answers give away, and what hubbub's do not."""
     village.tell(picture=picture, epsilon=epsilon)
+
+
+@app.command()
+def account(
+    rate: Annotated[float, typer.Option(help="The chance that a record takes part in a step.")],
+    steps: Annotated[int, typer.Option(help="How many steps are taken.")],
+    noise: Annotated[float | None, typer.Option(help="The noise multiplier.")] = None,
+    calibrate: Annotated[float | None, typer.Option(help="An epsilon: find the least noise for it instead.")] = None,
+    delta: Annotated[float, typer.Option(help="The delta at which epsilon is asked for.")] = 1e-5,
+    replace: Annotated[bool, typer.Option("--replace", help="Price replace-one instead of add-remove.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
+) -> None:
+    """What a DP-SGD run costs: a certified interval, and what other methods would say."""
+    if (noise is None) == (calibrate is None):
+        raise typer.BadParameter("give either --noise or --calibrate")
+    try:
+        accounting.report(rate, noise, steps, delta, calibrate, "replace" if replace else "add-remove", as_json)
+    except HubbubError as refusal:
+        typer.echo(str(refusal), err=True)
+        raise typer.Exit(2) from refusal
