@@ -8,6 +8,7 @@ the public rules of ``hubbub.mechanisms.lattice``.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -134,9 +135,9 @@ class _Selection(Mechanism):
         good = [best - _exact(s) <= rational("within", within) for s in numbers]
         return float(probabilities[np.array(good)].sum())
 
-    def distribution(self, scores: Any) -> tuple[Integers, Floats]:
+    @abstractmethod
+    def distribution(self, scores: Any) -> tuple[Any, Floats]:
         """Every index and the probability of choosing it."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, init=False)

@@ -8,6 +8,7 @@ A symmetric law is zero with a certified probability, else plus or minus one mor
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -76,12 +77,12 @@ def geometric_magnitude(scale: Fraction, last: int | None, fineness: Fineness) -
     return Magnitude(1 / scale, Fraction(0), last=last, fineness=fineness)
 
 
-class SymmetricLaw:
+class SymmetricLaw(ABC):
     """An integer law symmetric about zero. Subclasses give the chance of zero, the magnitude beyond it, and tails."""
 
+    @abstractmethod
     def _parts(self) -> tuple[Chance, Magnitude]:
         """The event of zero, and the law of |x| - 1 otherwise."""
-        raise NotImplementedError
 
     @property
     def is_int64(self) -> bool:
@@ -93,23 +94,23 @@ class SymmetricLaw:
         """Whether the law is beyond 64-bit integers but within ``sample_wide``."""
         return self._parts()[1].is_wide
 
+    @abstractmethod
     def tail(self, m: Floats | Integers) -> Floats:
         """P(x >= m) for each m >= 1."""
-        raise NotImplementedError
 
+    @abstractmethod
     def pmf(self, k: Integers) -> Floats:
         """Probability of each integer k."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def variance(self) -> float:
         """The variance, to about 14 digits."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def mean_magnitude(self) -> float:
         """The mean of |x|, to about 14 digits."""
-        raise NotImplementedError
 
     def half_width(self, doubt: float) -> int:
         """The smallest w with P(|x| > w) <= doubt."""
