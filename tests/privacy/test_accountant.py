@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 import hubbub as hb
+from hubbub.errors import ParameterError
 from hubbub.privacy import Subsampled, numerical, pairs
 from hubbub.privacy.pairs import Reversed
 
@@ -220,3 +221,75 @@ def test_conversion_only_loosens(loss: hb.Loss) -> None:
 
 def test_rate_is_read_exactly() -> None:
     assert hb.SampledGaussian(1, Fraction(1, 100)) == hb.SampledGaussian(1, 0.01)
+
+
+# What a review found; each of these once gave an answer below the truth, or none.
+
+
+def test_a_sample_of_everybody_is_no_sample_for_renyi_either() -> None:
+    assert hb.GaussianDP(1.0).subsample(1).renyi(2) == pytest.approx(1)
+    assert hb.SampledGaussian(1.0, 1).renyi(2.5) >= 1.25
+    assert (hb.GaussianDP(1.0).subsample(1) * 1000 + hb.ZCDP(1e-9)).epsilon(1e-5) > 633
+    assert (hb.GaussianDP(2.0).subsample(1) * 10**6).epsilon(1e-6) >= 2e6
+
+
+@pytest.mark.parametrize("rate", [1.0, 0.999999, 0.5, 0.01, 1e-5])
+@pytest.mark.parametrize("sigma", [0.5, 2, 50])
+@pytest.mark.parametrize("order", [2, 5, 40])
+def test_renyi_of_a_sampled_gaussian_by_high_precision(rate: float, sigma: float, order: int) -> None:
+    with mpmath.workprec(300):
+        q, s = mpmath.mpf(rate), mpmath.mpf(sigma)
+        terms = [
+            mpmath.binomial(order, k) * (1 - q) ** (order - k) * q**k * mpmath.exp(k * (k - 1) / (2 * s**2))
+            for k in range(order + 1)
+        ]
+        truth = mpmath.log(mpmath.fsum(terms)) / (order - 1)
+    ours = hb.SampledGaussian(sigma, rate).renyi(order)
+    assert ours >= truth * (1 - mpmath.mpf(10) ** -15)
+    assert ours <= truth * 1.01 + 1e-10
+
+
+@pytest.mark.parametrize("epsilon", [1e-12, 1e-8, 1e-4, 1e-2, 1, 30])
+@pytest.mark.parametrize("order", [1.001, 2, 50])
+def test_small_renyi_divergences_do_not_vanish(epsilon: float, order: float) -> None:
+    with mpmath.workprec(300):
+        e, a = mpmath.mpf(epsilon), mpmath.mpf(order)
+        response = mpmath.log((mpmath.exp(a * e) + mpmath.exp((1 - a) * e)) / (1 + mpmath.exp(e))) / (a - 1)
+        laplace = mpmath.log(a / (2 * a - 1) * mpmath.exp(e * (a - 1)) + (a - 1) / (2 * a - 1) * mpmath.exp(-e * a)) / (
+            a - 1
+        )
+    for ours, truth in ((hb.PureDP(epsilon).renyi(order), response), (hb.LaplaceDP(epsilon).renyi(order), laplace)):
+        assert ours >= truth * (1 - mpmath.mpf(10) ** -12)
+
+
+def test_failures_are_not_sampled_away() -> None:
+    with pytest.raises(ParameterError, match="cannot be subsampled"):
+        hb.ApproxDP(1, 0.1).subsample(0.5)
+
+
+def test_large_steps_have_finite_honest_prices() -> None:
+    assert hb.PureDP(1000).subsample(0.5).epsilon() >= 999.3
+    assert hb.PureDP(1000).subsample(0.5).epsilon(1e-5) <= 1000
+    assert hb.LaplaceDP(1000).epsilon(1e-5) <= 1000
+    assert hb.LaplaceDP(2000).delta(10) > 0.99
+    assert math.isfinite(hb.GaussianDP(50).subsample(0.5).epsilon(1e-5))
+    low, high = hb.SampledGaussian(0.3, 0.01, people=10).epsilon_interval(1e-5)
+    assert 0 < low <= high < 100
+
+
+def test_parts_of_very_different_size() -> None:
+    low, high = (hb.GaussianDP(1.0) + hb.PureDP(1e-9)).epsilon_interval(1e-5)
+    assert low <= 4.377178 <= high
+    assert high - low <= NARROW * high
+
+
+def test_bounded_ends_inside_the_last_cell() -> None:
+    loss = hb.LaplaceDP(8, "replace").subsample(0.5, "without-replacement") + hb.PureDP(0.37, "replace") * 2
+    low, high = loss.epsilon_interval(1e-7)
+    assert low <= 8.047187 <= high
+
+
+def test_lower_ends_are_confirmed() -> None:
+    assert hb.ApproxDP(20, 1e-6).epsilon_interval(0.99999)[0] <= 8.5
+    low, _ = hb.GaussianDP(1.0).epsilon_interval(0.38292492)
+    assert low <= 8.2583993484e-9

@@ -74,6 +74,13 @@ def test_more_costs_more(a: hb.Loss, b: hb.Loss) -> None:
         '{"loss": "composed", "parts": [[{"loss": "pure", "epsilon": 1}, 0]]}',
         '{"loss": "subsampled", "base": 3, "rate": 1, "scheme": "poisson"}',
         '{"loss": ["pure"]}',
+        '{"loss": "pure", "epsilon": 1}',
+        '{"loss": "composed", "parts": [[1, 2, 3]], "neighbours": "add-remove"}',
+        '{"loss": "composed", "parts": {"a": 1}, "neighbours": "add-remove"}',
+        '{"loss": "composed", "parts": [[{"loss": "pure", "epsilon": 1, "neighbours": "add-remove"}, 2]], '
+        '"neighbours": "replace"}',
+        "not json",
+        "[" * 100000,
     ],
 )
 def test_hostile_json_is_refused(text: str) -> None:

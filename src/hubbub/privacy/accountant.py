@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from hubbub.privacy.numerical import (
+    LARGEST_LOSS,
     Profile,
     TooLong,
     cumulants,
@@ -18,7 +19,7 @@ from hubbub.privacy.numerical import (
     tilt_for_delta,
     tilt_for_epsilon,
 )
-from hubbub.privacy.pairs import Pair, Reversed
+from hubbub.privacy.pairs import Atoms, LaplacePair, Pair, PoissonPair, Reversed, WithoutReplacementPair
 
 PRECISION = 8e-4
 """Relative width of an interval at which refinement stops."""
@@ -27,6 +28,8 @@ SMALLEST_SHARE = 2.0**-18
 """Of a step's range, the smallest spacing."""
 TAIL_SHARE = 1e-6
 """Of delta, what the losses cut off at the far end of every step may add up to."""
+
+BOUNDED = (Atoms, LaplacePair, PoissonPair, WithoutReplacementPair)
 
 Parts = tuple[tuple[Pair, int], ...]
 
@@ -40,6 +43,8 @@ def epsilon_interval(parts: Parts, delta: float) -> tuple[float, float]:
         said in ``numerical``.
     Assumes: the pairs dominate (upper bound) or are attained by (lower bound) what ran.
     """
+    if _too_telling(parts):
+        return 0.0, math.inf
     infinite = -math.expm1(sum(n * math.log1p(-min(p.infinity, 1 - 1e-16)) for p, n in parts))
     if infinite >= delta:
         return (math.inf, math.inf) if infinite * (1 - 1e-9) > delta else (0.0, math.inf)
@@ -66,8 +71,10 @@ def epsilon_interval(parts: Parts, delta: float) -> tuple[float, float]:
 @lru_cache(maxsize=512)
 def delta_interval(parts: Parts, epsilon: float) -> tuple[float, float]:
     """(lower, upper) on the delta at which the composition of all parts is (epsilon, delta)-private."""
-    spacing = _first_spacing(parts, 1e-6)
     best = (0.0, 1.0)
+    if _too_telling(parts):
+        return best
+    spacing = _first_spacing(parts, 1e-6)
     for _ in range(REFINEMENTS):
         try:
             bounds = [_delta_bounds(direction, spacing, epsilon) for direction in _directions(parts)]
@@ -79,6 +86,11 @@ def delta_interval(parts: Parts, epsilon: float) -> tuple[float, float]:
             break
         spacing *= 0.5
     return best
+
+
+def _too_telling(parts: Parts) -> bool:
+    """Whether a single step can lose more than the numbers here can hold: a closed form or Renyi price must do then."""
+    return any(isinstance(p, BOUNDED) and max(map(abs, p.span(1e-12))) > LARGEST_LOSS for p, _ in parts)
 
 
 def _directions(parts: Parts) -> list[Parts]:
@@ -140,4 +152,4 @@ def _through_atoms(parts: Sequence[tuple[Pair, int]], spacing: float) -> float:
     _, pair = max(with_atoms, key=lambda part: part[0])
     losses = [loss for loss, _ in pair.atoms()]
     apart = max(losses) - min(losses)
-    return apart / math.ceil(apart / spacing)
+    return apart / math.ceil(apart / spacing) if apart > spacing else spacing

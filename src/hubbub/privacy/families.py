@@ -155,8 +155,9 @@ class ApproxDP(Loss):
         if check_delta(delta) < rational("delta", self.delta_bound):
             return math.inf, math.inf
         share = (float(check_delta(delta)) - self.delta_bound) / (1 - self.delta_bound)
-        low = PureDP(self.epsilon_bound).epsilon_interval(min(max(0.0, share), 0.999))[0] if self.epsilon_bound else 0.0
-        return low * (1 - 1e-9), self.epsilon_bound
+        if not self.epsilon_bound or share > 0.999:
+            return 0.0, self.epsilon_bound
+        return PureDP(self.epsilon_bound).epsilon_interval(max(0.0, share))[0] * (1 - 1e-9), self.epsilon_bound
 
     def delta(self, epsilon: Number) -> float:
         if check_epsilon(epsilon) >= rational("epsilon", self.epsilon_bound):
@@ -170,8 +171,8 @@ class ApproxDP(Loss):
 
     def _group(self, size: int) -> Loss:
         e = self.epsilon_bound
-        growth = math.expm1(size * e) / math.expm1(e) if e else float(size)
-        if self.delta_bound * growth >= 1:
+        growth = math.expm1(min(size * e, 700.0)) / math.expm1(min(e, 700.0)) if e else float(size)
+        if size * e > 700 or self.delta_bound * growth >= 1:
             raise ParameterError(
                 "size", size, "makes delta reach 1: nothing is left to promise", "ask for a smaller group"
             )
@@ -211,7 +212,11 @@ class GaussianDP(Loss):
         if not exact:
             return math.inf, math.inf
         high = epsilon_upper(self._exact(), exact)
-        return high * (1 - 1e-10), high
+        for short in (1e-10, 1e-8, 1e-5, 1e-2):  # confirmed: delta is still exceeded there
+            low = high * (1 - short)
+            if delta_upper(self._exact(), Fraction(low)) * (1 - 1e-13) >= float(check_delta(delta)):
+                return low, high
+        return 0.0, high
 
     def delta(self, epsilon: Number) -> float:
         check_epsilon(epsilon)
@@ -417,6 +422,8 @@ class BoundedRange(Loss):
     def renyi(self, order: Number) -> float:
         # CDFR20: min(xi + epsilon**2 a / 8, epsilon), a closed bound on the largest over t
         a, e = renyi_forms.check_order(order), self.epsilon_bound
+        if e > 30:
+            return nudged_up(min(e, e * e * a / 8))
         x = e / math.expm1(e)
         return nudged_up(min(e, max(0.0, x - 1 - math.log(x) - e * e / 8) + e * e * a / 8))
 

@@ -27,20 +27,29 @@ KINDS: dict[str, type[Loss]] = {
 
 
 def read(data: Any) -> Loss:
-    """The loss that plain data stand for, by its tag."""
+    """The loss that plain data stand for, by its tag. Every field must be there, and none that is not known."""
     if not isinstance(data, dict) or not isinstance(data.get("loss"), str):
         raise ParameterTypeError("loss", type(data).__name__, "must be an object with a tag under 'loss'")
-    fields = {k: v for k, v in data.items() if k != "loss"}
     tag = data["loss"]
+    if tag not in KINDS and tag != Composed.tag:
+        raise ParameterError("loss", tag, f"must be one of {', '.join(sorted([*KINDS, Composed.tag]))}")
     try:
-        if tag == Composed.tag:
-            return Composed(tuple((read(part), n) for part, n in fields["parts"]))
-        if tag == Subsampled.tag:
-            return Subsampled(read(fields["base"]), fields["rate"], fields["scheme"])
-        if tag == RenyiDP.tag:
-            return RenyiDP(tuple(fields["orders"]), tuple(fields["epsilons"]), fields["neighbours"])
-        if tag not in KINDS:
-            raise ParameterError("loss", tag, f"must be one of {', '.join(sorted([*KINDS, Composed.tag]))}")
-        return KINDS[tag](**fields)
-    except (KeyError, TypeError, AttributeError) as wrong:
+        loss = _make(tag, {k: v for k, v in data.items() if k != "loss"})
+    except (KeyError, TypeError, AttributeError, RecursionError) as wrong:
         raise ParameterTypeError("loss", tag, "has missing or unknown fields", "write it with to_json()") from wrong
+    if set(data) != set(loss.to_dict()) or data["neighbours"] != loss.neighbours:
+        raise ParameterTypeError("loss", tag, "has fields or a relation that do not fit", "write it with to_json()")
+    return loss
+
+
+def _make(tag: str, fields: dict[str, Any]) -> Loss:
+    if tag == Composed.tag:
+        parts = fields["parts"]
+        if not isinstance(parts, list) or any(not isinstance(p, list) or len(p) != 2 for p in parts):
+            raise TypeError
+        return Composed(tuple((read(part), n) for part, n in parts))
+    if tag == Subsampled.tag:
+        return Subsampled(read(fields["base"]), fields["rate"], fields["scheme"])
+    if tag == RenyiDP.tag:
+        return RenyiDP(tuple(fields["orders"]), tuple(fields["epsilons"]), fields["neighbours"])
+    return KINDS[tag](**fields)

@@ -20,6 +20,9 @@ from hubbub.numeric.rational import Number, count, float_up, rational, smaller_r
 from hubbub.privacy import accountant, renyi
 from hubbub.privacy.pairs import Pair
 
+MOST_TIMES = 10**15
+"""The largest number of repetitions that is priced."""
+
 Neighbours = Literal["add-remove", "replace"]
 Scheme = Literal["poisson", "without-replacement"]
 
@@ -119,7 +122,7 @@ class Loss(ABC):
         if pairs is None:
             return 0.0, min(ceiling, nudged_up(renyi.best_epsilon(self.renyi, float(exact))))
         low, high = accountant.epsilon_interval(pairs, float(exact))
-        if high - low > 0.01 * high:  # where the grid cannot do better, a Renyi price may
+        if math.isinf(high) or high - low > 0.01 * high:  # where the grid cannot do better, a Renyi price may
             high = min(high, nudged_up(renyi.best_epsilon(self.renyi, float(exact))))
         return low, min(high, ceiling)
 
@@ -133,7 +136,8 @@ class Loss(ABC):
         at = float(smaller_reading("epsilon", epsilon))
         if pairs is None:
             return min(1.0, nudged_up(renyi.best_delta(self.renyi, at)))
-        return accountant.delta_interval(pairs, at)[1]
+        low, high = accountant.delta_interval(pairs, at)
+        return high if high - low <= 0.1 * high else min(high, nudged_up(renyi.best_delta(self.renyi, at)))
 
     def _pure_total(self) -> Fraction | None:
         total = Fraction(0)
@@ -151,6 +155,8 @@ class Loss(ABC):
 
     def __mul__(self, times: int) -> Loss:
         repeated = count("count", times)
+        if repeated > MOST_TIMES:
+            raise ParameterError("count", times, f"must be at most {MOST_TIMES}")
         return self if repeated == 1 else Composed(tuple((part, n * repeated) for part, n in self._parts()))
 
     __rmul__ = __mul__
@@ -223,7 +229,8 @@ class Loss(ABC):
 
     def utility_factor(self) -> float:
         """No expected utility of non-negative pay-offs changes by more than this factor (D7): e**epsilon."""
-        return math.exp(self.epsilon())
+        price = self.epsilon()
+        return math.exp(price) if price < 700 else math.inf
 
     # JSON
 
@@ -238,7 +245,11 @@ class Loss(ABC):
     @staticmethod
     def from_json(text: str) -> Loss:
         """The loss a text stands for. Kinds are looked up in a table of tags; nothing is imported by name."""
-        return Loss.from_dict(json.loads(text))
+        try:
+            data = json.loads(text)
+        except (TypeError, ValueError, RecursionError) as wrong:
+            raise ParameterTypeError("text", type(text).__name__, "must be JSON written by to_json()") from wrong
+        return Loss.from_dict(data)
 
     @staticmethod
     def from_dict(data: Any) -> Loss:

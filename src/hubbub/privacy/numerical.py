@@ -28,6 +28,8 @@ CUT = 1e-9
 ROUNDING = 2.0**-52
 LONGEST = 1 << 21
 """Grid points a window may have."""
+LARGEST_LOSS = 600.0
+"""Larger losses of one step count as infinite from above, and as this from below."""
 LARGEST_EXPONENT = 300.0
 """Tilts are undone up to this exponent."""
 ON_GRID = 1e-13
@@ -62,7 +64,10 @@ class Steps:
 
 def edges_over(pair: Pair, spacing: float, tail: float, anchor: float) -> Floats:
     """Grid points through the anchor that cover the pair's range."""
-    low, high = pair.span(tail)
+    low, high = (min(max(end, -LARGEST_LOSS), LARGEST_LOSS) for end in pair.span(tail))
+    anchor = anchor if abs(anchor) <= LARGEST_LOSS else 0.0
+    if (high - low) / spacing > LONGEST:
+        raise TooLong
     first, last = math.floor((low - anchor) / spacing - 1e-9), math.ceil((high - anchor) / spacing + 1e-9)
     return np.asarray(anchor + spacing * np.arange(first, max(last, first + 1) + 1), np.float64)
 
@@ -83,18 +88,22 @@ def from_above(pair: Pair, spacing: float, tail: float, count: int) -> Steps:
     chances[1:] += up
     chances[:-1] += inner_p - up
     chances[0] += p[0]
+    infinity = pair.infinity + float(p[-1])
     for loss, chance in pair.atoms():
+        if loss > edges[-1] + ON_GRID:
+            infinity += chance
+            continue
         k = min(max(int((loss - edges[0]) / spacing + 1e-9), 0), len(edges) - 2)
         rise = min(max(loss - edges[k], 0.0), spacing)
         share = 0.0 if rise < ON_GRID else math.expm1(-rise) / math.expm1(-spacing)
         chances[k] += chance * (1 - share)
         chances[k + 1] += chance * share
-    return Steps.of(edges, chances, pair.infinity + float(p[-1]), count)
+    return Steps.of(edges, chances, min(1.0, infinity), count)
 
 
 def from_below(pair: Pair, spacing: float, tail: float, count: int) -> Steps:
     """A discretised pair, of less than full mass, that the given one dominates."""
-    low, high = pair.span(tail)
+    low, high = (min(max(end, -LARGEST_LOSS), LARGEST_LOSS) for end in pair.span(tail))
     bounded = next(((end, side) for end, side in ((pair.floor(), 1), (pair.ceiling(), -1)) if math.isfinite(end)), None)
     if pair.atoms() or bounded is None:
         edges = edges_over(pair, spacing, tail, heaviest(pair))
@@ -107,11 +116,15 @@ def from_below(pair: Pair, spacing: float, tail: float, count: int) -> Steps:
             ends, key=lambda e: _place(pair, _run(e[0], spacing, side, END_CELLS), spacing, (e[1], side))[1]
         )
         cells = max(END_CELLS, math.ceil(abs((high if side > 0 else low) - point) / spacing))
+        if cells > LONGEST:
+            raise TooLong
         edges = _run(point, spacing, side, cells)
         chances, _ = _place(pair, edges, spacing, (cut, side))
     for loss, chance in pair.atoms():
-        k = min(max(math.floor((loss - edges[0]) / spacing + 1e-9), 0), len(edges) - 1)
-        chances[k] += chance * math.exp(-max(0.0, loss - float(edges[k]) - ON_GRID))
+        k = min(math.floor((loss - edges[0]) / spacing + 1e-9), len(edges) - 1)
+        k -= k > 0 and edges[k] > loss + ON_GRID
+        if k >= 0 and edges[k] <= loss + ON_GRID:
+            chances[k] += chance * math.exp(-max(0.0, loss - float(edges[k]) - ON_GRID))
     return Steps.of(edges, chances, pair.infinity, count)
 
 
@@ -287,7 +300,7 @@ class Profile:
         size = _fast_length(2 * math.ceil(reach / spacing) + 1)
         spectrum = np.ones(size // 2 + 1, complex)
         offset = 0.0
-        wrong = np.zeros(size // 2 + 1)  # relative error of the spectrum
+        largest = np.zeros(size // 2 + 1)  # logarithm of what the spectrum's size may really be
         for s in self._steps:
             losses = s.losses(spacing)
             top = tilt * (losses[-1] if tilt > 0 else losses[0])
@@ -296,9 +309,8 @@ class Profile:
             folded = np.bincount(np.arange(len(weights)) % size, weights, size)
             factor = np.fft.rfft(folded)
             error = ROUNDING * 8 * math.log2(size + 1) * math.sqrt(float(np.sum(folded**2)) * 4)
-            magnitude = np.maximum(np.abs(factor), 1e-300)
             spectrum = spectrum * factor**s.count
-            wrong += s.count * np.minimum(error / magnitude, 1e6) + 4 * ROUNDING * s.count
+            largest += s.count * (np.log(np.abs(factor) + error) + 4 * ROUNDING)
             offset += s.count * s.start
         law = np.fft.irfft(spectrum, size)
         # a grid point is offset + spacing * (k + m size): take the m that puts it into the window
@@ -306,10 +318,10 @@ class Profile:
         law = np.roll(law, -(first % size))
         self._losses = offset + spacing * (first + np.arange(size))
         strength = np.abs(spectrum)
-        doubt = np.minimum(wrong, 1.0)
         weightings = np.full(len(strength), 2.0)
         weightings[0] = 1.0
-        noise = float((strength * doubt * weightings).sum()) / size
+        # |(f + e)**n - f**n| <= (|f| + |e|)**n - |f|**n
+        noise = float((np.maximum(np.exp(np.minimum(largest, 1.0)) - strength, 0.0) * weightings).sum()) / size
         noise += ROUNDING * 8 * math.log2(size + 1) * math.sqrt(float((strength**2 * weightings).sum())) / size * 2
         self._law, self._centre = law, centre
         self._noise = noise  # each entry of the law may be off by this
@@ -361,7 +373,8 @@ class Profile:
         decay = math.exp(-tilt * away)
         # each entry may be off by `noise`: sum over grid points beyond epsilon of e**(-tilt distance)
         doubt = self._noise * decay * (1 + 1 / (tilt * spacing)) + self._outside * decay
-        grow = self._total * RELATIVE_ERROR * 3 + len(self._losses) * ROUNDING
+        # relative errors of masses add up; an error of Q's shifts the loss, which the tilt weighs
+        grow = self._total * RELATIVE_ERROR * 3 * (1 + tilt) + len(self._losses) * ROUNDING
         if self._upper:
             return min(1.0, (scale * (max(inside, 0.0) + doubt)) * (1 + grow) + self.infinity)
         return max(0.0, scale * (inside - doubt) * (1 - grow)) + self.infinity * (1 - grow)
@@ -372,7 +385,7 @@ class Profile:
         step = self._spacing
         while self.delta(low) <= delta:  # down from the centre, where the bound is best, until delta is exceeded
             if low <= max(0.0, float(self._losses[0])):
-                return 0.0
+                return max(0.0, low) if self._upper else 0.0
             low, high, step = max(low - step, 0.0, float(self._losses[0])), low, 2 * step
         if self.delta(high) > delta:
             return math.inf if self._upper else max(0.0, high)

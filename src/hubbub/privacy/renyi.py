@@ -14,9 +14,13 @@ ORDERS = tuple(np.unique(np.concatenate((1 + np.geomspace(0.01, 1, 25), np.geoms
 """Orders tried when a Renyi price is converted: any of them gives a valid bound."""
 
 
+CANCELLATION = 2.0**-48
+"""What logarithms of sums of terms of this size may lose, generously."""
+
+
 def check_order(order: Number) -> float:
     """The order as a float, refused unless it is above 1."""
-    if rational("order", order) <= 1:
+    if rational("order", order) <= 1 or float(order) <= 1:
         raise ParameterError("order", order, "must be > 1")
     return float(order)
 
@@ -54,16 +58,20 @@ def of_randomised_response(order: float, epsilon: float) -> float:
 
     Below order * epsilon**2 / 2 (BS16, Proposition 3.3), which is what the notes' 2 order epsilon**2 should say.
     """
+    plain = min(epsilon, order * epsilon * epsilon / 2)
+    if order * epsilon < 1e-3:  # within a thousandth of the truth, and free of cancellation
+        return plain
     # ln[(e**(a eps) + e**((1-a) eps)) / (1 + e**eps)] / (a - 1), scaled so that nothing overflows
     log = order * epsilon + math.log1p(math.exp((1 - 2 * order) * epsilon)) - epsilon - math.log1p(math.exp(-epsilon))
-    return min(epsilon, log / (order - 1))
+    return min(plain, (log + CANCELLATION * (1 + order * epsilon)) / (order - 1))
 
 
 def of_laplace(order: float, shift: float) -> float:
     """M17, Proposition 6: two Laplace laws ``shift`` scales apart."""
     first = math.log(order / (2 * order - 1)) + shift * (order - 1)
     second = math.log((order - 1) / (2 * order - 1)) - shift * order
-    return min(shift, float(np.logaddexp(first, second)) / (order - 1))
+    log = float(np.logaddexp(first, second)) + CANCELLATION * (1 + order * shift)
+    return min(of_randomised_response(order, shift), log / (order - 1))
 
 
 def of_poisson_gaussian(order: float, noise_multiplier: float, rate: float) -> float:
@@ -82,13 +90,13 @@ def of_poisson_gaussian(order: float, noise_multiplier: float, rate: float) -> f
 
 def _whole_order(order: int, noise_multiplier: float, rate: float) -> float:
     """(order - 1) times the divergence."""
+    whole = order * (order - 1) / (2 * noise_multiplier**2)
+    if rate == 1:
+        return whole
     from scipy.special import gammaln
 
     k = np.arange(order + 1)
     logs = gammaln(order + 1) - gammaln(k + 1) - gammaln(order - k + 1)
-    with np.errstate(divide="ignore"):
-        logs = logs + (order - k) * (math.log1p(-rate) if rate < 1 else -np.inf) * (k < order) + k * math.log(rate)
-    logs = logs + k * (k - 1) / (2 * noise_multiplier**2)
-    if rate == 1:
-        logs = logs[-1:]
-    return max(0.0, float(np.logaddexp.reduce(logs))) * (1 + 1e-12)
+    logs = logs + (order - k) * math.log1p(-rate) + k * math.log(rate) + k * (k - 1) / (2 * noise_multiplier**2)
+    mixed = float(np.logaddexp.reduce(logs)) + CANCELLATION * order * (1 + math.log(order) + abs(math.log(rate)))
+    return min(whole, mixed) if mixed >= 0 else whole  # a mixture tells no more than the whole; also on any doubt

@@ -8,11 +8,13 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from hubbub.errors import ParameterError, ParameterTypeError
-from hubbub.numeric.rational import Number, count, float_up, positive, rational
+from hubbub.numeric.rational import Number, count, float_down, float_up, positive, rational
 from hubbub.privacy import renyi as renyi_forms
 from hubbub.privacy.families import GaussianDP
 from hubbub.privacy.loss import Composed, Loss, Neighbours, Scheme, check_neighbours, nudged_up
-from hubbub.privacy.pairs import GaussianMixturePair, GaussianPair, Pair, PoissonPair, WithoutReplacementPair
+from hubbub.privacy.pairs import GaussianMixturePair, GaussianPair, Pair, PoissonPair, WithoutReplacementPair, mixed
+
+MOST_PEOPLE = 500
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class Subsampled(Loss):
                 "neighbours", base.neighbours, f"does not go with {scheme} sampling", f"state the base under {wanted}"
             )
         pair = None if isinstance(base, Composed) else base._pair()
-        if pair is None or not pair.symmetric:
+        if pair is None or not pair.symmetric or pair.infinity:
             raise ParameterTypeError("loss", base, "cannot be subsampled", "give one pure, Laplace or Gaussian loss")
         object.__setattr__(self, "base", base)
         object.__setattr__(self, "rate", float_up(share))
@@ -69,8 +71,7 @@ class Subsampled(Loss):
         pure = self.base._pure()
         if pure is None:
             return None
-        amplified = math.log1p(self.rate * math.expm1(min(float_up(pure), 700.0)))
-        return min(pure, Fraction(nudged_up(amplified)))
+        return min(pure, Fraction(nudged_up(mixed(float_up(pure), self.rate))))
 
     def renyi(self, order: Number) -> float:
         a = renyi_forms.check_order(order)
@@ -83,7 +84,7 @@ class Subsampled(Loss):
     def _group(self, size: int) -> Loss:
         if not (isinstance(self.base, GaussianDP) and self.scheme == "poisson"):
             return super()._group(size)
-        return SampledGaussian(float_up(1 / rational("mu", self.base.mu)), self.rate, people=size)
+        return SampledGaussian(float_down(1 / rational("mu", self.base.mu)), self.rate, people=size)
 
     def _replaced(self) -> Loss:
         if not (isinstance(self.base, GaussianDP) and self.scheme == "poisson"):
@@ -99,7 +100,7 @@ class Subsampled(Loss):
 class SampledGaussian(Loss):
     """A sum of vectors of norm at most 1 over a Poisson sample, plus Gaussian noise of this standard deviation.
 
-    Under replace-one, one vector takes the place of another; with ``people`` > 1, so many join or leave together.
+    Under replace-one, one vector takes the place of another; with ``people`` > 1, so many all join or all leave.
 
     Claim: add-remove: the mixture of N(j, s**2), j binomial(people, rate), against N(0, s**2), and its reverse.
         Replace: the mixtures (1 - rate) N(0) + rate N(1) and (1 - rate) N(0) + rate N(-1).
@@ -128,7 +129,9 @@ class SampledGaussian(Loss):
             raise ParameterError("people", people, "must be 1 under replace-one")
         object.__setattr__(self, "noise_multiplier", float(positive("noise_multiplier", noise_multiplier)))
         object.__setattr__(self, "rate", float_up(share))
-        object.__setattr__(self, "people", count("people", people))
+        if count("people", people) > MOST_PEOPLE:
+            raise ParameterError("people", people, f"must be at most {MOST_PEOPLE}")
+        object.__setattr__(self, "people", int(people))
         object.__setattr__(self, "neighbours", neighbours)
 
     def _pair(self) -> Pair:
