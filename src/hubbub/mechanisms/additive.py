@@ -141,18 +141,17 @@ class AdditiveNoise(Mechanism):
 
     def distribution(self, value: float) -> tuple[Integers | Floats, Floats]:
         """The values that can come out for this input, and their probabilities: all but 1e-12 of the mass."""
-        reach = self._law.half_width(UNLISTED_MASS)
         lattice = self._lattice
+        if not is_number(value) or (lattice is None and not is_integer(value)):
+            raise DataTypeError("distribution takes one number of the kind that release takes")
+        reach = self._law.half_width(UNLISTED_MASS)
         points = 2 * (reach >> (lattice.shift if lattice else 0))
         if points > LISTED_POINTS:
             raise ParameterError("grid", self.grid, f"is too fine to list {points} points", "ask for less noise")
-        if not is_number(value) or (lattice is None and not is_integer(value)):
-            raise DataTypeError("distribution takes one number of the kind that release takes")
         if lattice is None:
             offsets = np.arange(-reach, reach + 1)
-            return int(value) + offsets if abs(value) < 2**62 else np.array(
-                [int(value) + int(k) for k in offsets]
-            ), self._law.pmf(offsets)
+            support = offsets if abs(value) < 2**62 else offsets.astype(object)  # beyond 64 bits, Python integers
+            return support + int(value), self._law.pmf(offsets)
         start = lattice.floor(value)
         outputs = np.arange((start - reach - 1) >> lattice.shift, ((start + reach + 1) >> lattice.shift) + 2)
         size = 1 << lattice.shift

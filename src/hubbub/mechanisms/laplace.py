@@ -26,7 +26,8 @@ class Laplace(AdditiveNoise):
     the changes one person can cause. An int makes an integer mechanism (two-sided geometric noise), a float one a
     grid mechanism (continuous Laplace noise rounded to a public grid).
 
-    Claim: epsilon-DP for values whose L1 distance between neighbours is at most ``sensitivity``; exact for that pair.
+    Claim: epsilon-DP for values whose L1 distance between neighbours is at most ``sensitivity``, and no less at that
+        distance. The loss is PureDP for integers and LaplaceDP, which composes better, for floats.
     Proof: GRS09 (integers): probabilities are proportional to e**(-|k|/scale), so a shift of total length D changes
         them by at most e**(D/scale). Floats: flooring to the input grid makes D at most sensitivity + max_length
         steps, which the scale includes; the rounded noise is post-processing of a continuous Laplace (DMNS06).
