@@ -38,7 +38,7 @@ $(PEERS)/installed: benchmarks/peers.txt pyproject.toml
 	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --requirement benchmarks/peers.txt --editable .
 	touch $@
 
-bench: $(PEERS)/installed  ## hubbub against its peers, in one run; JSON and a table under benchmarks/results
+bench: $(PEERS)/installed  ## hubbub against its peers, in one run (ten minutes); JSON and tables in benchmarks/results
 	$(PEERS)/bin/python benchmarks/samplers.py
 	$(PEERS)/bin/python benchmarks/accounting.py
 	$(PEERS)/bin/python benchmarks/import_time.py
