@@ -80,6 +80,18 @@ def test_many_small_gaussians_fit_where_their_sum_would_not() -> None:
         budget.spend(hb.GaussianDP(0.2))
 
 
+@pytest.mark.parametrize("before", [[], [hb.PureDP(0.3)], [hb.GaussianDP(0.1)] * 3, [hb.ApproxDP(0.2, 1e-9)]], ids=repr)
+def test_what_remains_is_accepted(before: list[hb.Loss]) -> None:
+    budget = hb.Budget(epsilon=2, delta=1e-6)
+    for loss in before:
+        budget.spend(loss)
+    left = budget.remaining
+    assert left > 0
+    budget.spend(hb.PureDP(left))
+    with pytest.raises(hb.BudgetExceeded):
+        budget.spend(hb.PureDP(0.01 + budget.remaining))
+
+
 def test_relations_and_types() -> None:
     budget = hb.Budget(epsilon=1, neighbours="replace")
     with pytest.raises(ParameterError, match="not the budget's"):

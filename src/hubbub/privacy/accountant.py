@@ -29,7 +29,7 @@ SMALLEST_SHARE = 2.0**-18
 TAIL_SHARE = 1e-6
 """Of delta, what the losses cut off at the far end of every step may add up to."""
 
-BOUNDED = (Atoms, LaplacePair, PoissonPair, WithoutReplacementPair)
+CAN_HOLD_ATOMS = (Atoms, LaplacePair, PoissonPair, WithoutReplacementPair)
 
 Parts = tuple[tuple[Pair, int], ...]
 
@@ -89,8 +89,8 @@ def delta_interval(parts: Parts, epsilon: float) -> tuple[float, float]:
 
 
 def _too_telling(parts: Parts) -> bool:
-    """Whether a single step can lose more than the numbers here can hold: a closed form or Renyi price must do then."""
-    return any(isinstance(p, BOUNDED) and max(map(abs, p.span(1e-12))) > LARGEST_LOSS for p, _ in parts)
+    """Whether a step has, or may have, single losses beyond what doubles hold: a closed form or Renyi price must do."""
+    return any(isinstance(p, CAN_HOLD_ATOMS) and max(map(abs, p.span(1e-12))) > LARGEST_LOSS for p, _ in parts)
 
 
 def _directions(parts: Parts) -> list[Parts]:

@@ -77,7 +77,7 @@ class _Filter:
             middle = (low + high) / 2
             fits = middle == 0 or renyi.of_randomised_response(self.order, middle) <= room
             low, high = (middle, high) if fits else (low, middle)
-        return max(0.0, sums, low)
+        return max(0.0, sums, low * (1 - 1e-12))  # so that exactly this much is accepted
 
 
 def _best_order(epsilon: float, delta: float) -> tuple[float, float]:

@@ -310,7 +310,7 @@ class Profile:
             factor = np.fft.rfft(folded)
             error = ROUNDING * 8 * math.log2(size + 1) * math.sqrt(float(np.sum(folded**2)) * 4)
             spectrum = spectrum * factor**s.count
-            largest += s.count * (np.log(np.abs(factor) + error) + 4 * ROUNDING)
+            largest += s.count * (np.log(np.abs(factor) + error) + 8 * ROUNDING)
             offset += s.count * s.start
         law = np.fft.irfft(spectrum, size)
         # a grid point is offset + spacing * (k + m size): take the m that puts it into the window
@@ -320,8 +320,9 @@ class Profile:
         strength = np.abs(spectrum)
         weightings = np.full(len(strength), 2.0)
         weightings[0] = 1.0
-        # |(f + e)**n - f**n| <= (|f| + |e|)**n - |f|**n
-        noise = float((np.maximum(np.exp(np.minimum(largest, 1.0)) - strength, 0.0) * weightings).sum()) / size
+        # |(f + e)**n - f**n| <= (|f| + |e|)**n - |f|**n; and never more than both together, the truth being at most 1
+        apart = np.where(largest <= 1.0, np.exp(np.minimum(largest, 1.0)) - strength, 1.0 + strength)
+        noise = float((np.maximum(apart, 0.0) * weightings).sum()) / size
         noise += ROUNDING * 8 * math.log2(size + 1) * math.sqrt(float((strength**2 * weightings).sum())) / size * 2
         self._law, self._centre = law, centre
         self._noise = noise  # each entry of the law may be off by this

@@ -76,7 +76,7 @@ class Subsampled(Loss):
     def renyi(self, order: Number) -> float:
         a = renyi_forms.check_order(order)
         if isinstance(self.base, GaussianDP) and self.scheme == "poisson":
-            return renyi_forms.of_poisson_gaussian(a, 1 / self.base.mu, self.rate)
+            return nudged_up(renyi_forms.of_poisson_gaussian(a, 1 / self.base.mu, self.rate))
         pure = self._pure()
         whole = self.base.renyi(order)  # mixing cannot increase a divergence (joint convexity)
         return whole if pure is None else min(whole, nudged_up(renyi_forms.of_randomised_response(a, float(pure))))
@@ -148,7 +148,7 @@ class SampledGaussian(Loss):
     def renyi(self, order: Number) -> float:
         a = renyi_forms.check_order(order)
         if self.neighbours == "add-remove" and self.people == 1:
-            return renyi_forms.of_poisson_gaussian(a, self.noise_multiplier, self.rate)
+            return nudged_up(renyi_forms.of_poisson_gaussian(a, self.noise_multiplier, self.rate))
         steps = 2 if self.neighbours == "replace" else self.people
         return nudged_up(a * (steps / self.noise_multiplier) ** 2 / 2)
 
