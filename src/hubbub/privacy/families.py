@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from hubbub.errors import ParameterError
 from hubbub.numeric.rational import Number, count, float_up, fraction_between, positive, rational, smaller_reading
 from hubbub.privacy import renyi as renyi_forms
-from hubbub.privacy.gaussian import delta_upper, epsilon_upper
+from hubbub.privacy.gaussian import delta_upper, epsilon_interval
 from hubbub.privacy.loss import (
     Loss,
     Neighbours,
@@ -211,12 +211,7 @@ class GaussianDP(Loss):
         exact = smaller_reading("delta", delta)
         if not exact:
             return math.inf, math.inf
-        high = epsilon_upper(self._exact(), exact)
-        for short in (1e-10, 1e-8, 1e-5, 1e-2):  # confirmed: delta is still exceeded there
-            low = high * (1 - short)
-            if delta_upper(self._exact(), Fraction(low)) * (1 - 1e-13) >= float(check_delta(delta)):
-                return low, high
-        return 0.0, high
+        return epsilon_interval(self._exact(), exact)
 
     def delta(self, epsilon: Number) -> float:
         check_epsilon(epsilon)

@@ -39,6 +39,16 @@ def delta_upper(mu: Fraction, epsilon: Fraction) -> float:
         bits *= 2
 
 
+def epsilon_interval(mu: Fraction, delta: Fraction) -> tuple[float, float]:
+    """(lower, upper) on the epsilon of a Gaussian at delta."""
+    high = epsilon_upper(mu, delta)
+    for short in (1e-10, 1e-8, 1e-5, 1e-2):  # confirmed: delta is still exceeded there
+        low = high * (1 - short)
+        if delta_upper(mu, Fraction(low)) * (1 - 1e-13) >= float(delta):
+            return low, high
+    return 0.0, high
+
+
 @lru_cache(maxsize=1024)
 def largest_mu(epsilon: Fraction, delta: Fraction) -> float:
     """The largest mu that is (epsilon, delta)-private, less about one part in 1e9, certified."""

@@ -17,6 +17,9 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
+ROUNDING = 2.0**-52
+TABLE, NEWTON_STEPS = 2048, 4
+"""Points at which a mixture's loss is tabulated, and steps taken from there to the place of any other loss."""
 RELATIVE_ERROR = 1e-12
 """What masses may be off by, relatively: rounding of arguments far out in a normal tail, and of differences."""
 
@@ -215,24 +218,45 @@ class GaussianMixturePair(Pair):
     stddev: float
     symmetric: bool = False
 
-    def loss_at(self, x: Floats) -> Floats:
-        """ln(P/Q) at x."""
-        logs = []
+    def loss_at(self, x: Floats) -> tuple[Floats, Floats]:
+        """ln(P/Q) at x, and its derivative."""
+        values, slopes = [], []
         for mixture in (self.upper, self.lower):
-            terms = [math.log(w) + (2 * s * x - s * s) / (2 * self.stddev**2) for w, s in mixture if w > 0]
-            logs.append(np.logaddexp.reduce(terms))
-        return np.asarray(logs[0] - logs[1])
+            weights, shifts = (np.array(column)[:, None] for column in zip(*mixture, strict=True))
+            with np.errstate(divide="ignore"):
+                terms = np.log(weights) + (2 * shifts * x - shifts**2) / (2 * self.stddev**2)
+            top = terms.max(axis=0)
+            terms = np.exp(terms - top)
+            total = terms.sum(axis=0)
+            values.append(top + np.log(total))
+            slopes.append((terms * shifts).sum(axis=0) / total)
+        return values[0] - values[1], (slopes[0] - slopes[1]) / self.stddev**2
 
     def place(self, losses: Floats) -> Floats:
-        """x with that loss, by bisection; infinite where the loss is never reached."""
+        """x with that loss; infinite where the loss is never reached.
+
+        Newton's steps from a table, kept in the bracket that the table gives; what has not settled is bisected.
+        """
         reach = 60 * self.stddev + max(abs(s) for _, s in (*self.upper, *self.lower))
-        low, high = np.full(len(losses), -reach), np.full(len(losses), reach)
-        for _ in range(70):
-            middle = (low + high) / 2
-            small = self.loss_at(middle) < losses
-            low, high = np.where(small, middle, low), np.where(small, high, middle)
-        ends = self.loss_at(np.array([-reach, reach]))
-        return np.where(losses <= ends[0], -np.inf, np.where(losses >= ends[1], np.inf, high))
+        table = np.linspace(-reach, reach, TABLE)
+        known, _ = self.loss_at(table)
+        k = np.clip(np.searchsorted(known, losses), 1, TABLE - 1)
+        low, high = table[k - 1], table[k]
+        x = np.clip(np.interp(losses, known, table), low, high)
+        for _ in range(NEWTON_STEPS):
+            value, slope = self.loss_at(x)
+            low, high = np.where(value < losses, x, low), np.where(value < losses, high, x)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                guess = x - (value - losses) / slope
+            x = np.where((guess >= low) & (guess <= high), guess, (low + high) / 2)
+        moving = np.flatnonzero(np.abs(self.loss_at(x)[0] - losses) > 4 * ROUNDING * (1 + np.abs(losses)))
+        bottom, top = low[moving], high[moving]
+        while np.any(top - bottom > ROUNDING * (self.stddev + np.abs(bottom))):
+            middle = (bottom + top) / 2
+            small = self.loss_at(middle)[0] < losses[moving]
+            bottom, top = np.where(small, middle, bottom), np.where(small, top, middle)
+        x[moving] = top
+        return np.where(losses <= known[0], -np.inf, np.where(losses >= known[-1], np.inf, x))
 
     def masses(self, edges: Floats) -> tuple[Floats, Floats]:
         x = self.place(edges)
@@ -245,7 +269,7 @@ class GaussianMixturePair(Pair):
     def span(self, tail: float) -> tuple[float, float]:
         shifts = [s for _, s in (*self.upper, *self.lower)]
         reach = self.stddev * normal_reach(tail)
-        low, high = self.loss_at(np.array([min(shifts) - reach, max(shifts) + reach]))
+        low, high = self.loss_at(np.array([min(shifts) - reach, max(shifts) + reach]))[0]
         return float(low), float(high)
 
 
@@ -266,19 +290,25 @@ def unmixed(losses: Floats, rate: float) -> Floats:
         return losses
     with np.errstate(divide="ignore", invalid="ignore"):
         inner = np.log1p(np.expm1(np.minimum(losses, 500)) / rate)
-    inner = np.where(
-        losses > 30, losses - math.log(rate) + np.log1p(-(1 - rate) * np.exp(-np.maximum(losses, 0))), inner
-    )
-    return np.where(np.isnan(inner), -np.inf, inner)
+    inner[np.isnan(inner)] = -np.inf
+    large = losses > 30
+    if large.any():
+        inner[large] = losses[large] - math.log(rate) + np.log1p(-(1 - rate) * np.exp(-losses[large]))
+    return inner
 
 
 def normal_masses(edges: Floats) -> Floats:
     """The standard normal mass of (-inf, e0], ..., (en, inf), each from the nearer tail."""
     from scipy.special import ndtr
 
-    left, right = ndtr(edges), ndtr(-edges)
-    inner = np.where(edges[1:] + edges[:-1] > 0, right[:-1] - right[1:], left[1:] - left[:-1])
-    return np.concatenate((left[:1], inner, right[-1:]))
+    tails = ndtr(-np.abs(edges))
+    inner = np.abs(np.diff(tails))
+    k = int(np.searchsorted(edges, 0.0))
+    if 0 < k < len(edges):
+        inner[k - 1] = 1 - tails[k - 1] - tails[k]
+    first = tails[0] if edges[0] <= 0 else 1 - tails[0]
+    last = tails[-1] if edges[-1] >= 0 else 1 - tails[-1]
+    return np.concatenate(([first], inner, [last]))
 
 
 def normal_reach(tail: float) -> float:
