@@ -13,6 +13,7 @@ from hubbub.privacy.families import (
     RenyiDP,
 )
 from hubbub.privacy.loss import Composed, Loss, Neighbours, compose
+from hubbub.privacy.methods import other_methods
 from hubbub.privacy.sampling import SampledGaussian, Subsampled
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "calibrate",
     "compose",
     "noise_for",
+    "other_methods",
     "rate_for",
     "steps_for",
 ]

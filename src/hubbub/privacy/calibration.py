@@ -7,11 +7,13 @@ from collections.abc import Callable
 
 from hubbub.errors import ParameterError
 from hubbub.numeric.rational import Number, is_whole, positive
-from hubbub.privacy.loss import Loss, check_delta
+from hubbub.privacy.loss import Loss, Neighbours, check_delta
 from hubbub.privacy.sampling import SampledGaussian
 
 RELATIVE_STEP = 1e-6
 """How near to the exact optimum a real parameter is searched."""
+LEAST_NOISE, MOST_NOISE = 0.05, 1e4
+"""Between which a noise multiplier is searched."""
 
 
 def calibrate(
@@ -58,15 +60,24 @@ def calibrate(
     return good
 
 
-def noise_for(*, epsilon: Number, delta: Number, rate: Number, steps: int) -> float:
-    """The least noise multiplier for so many Poisson-sampled Gaussian steps at (epsilon, delta), add-remove.
+def noise_for(
+    *, epsilon: Number, delta: Number, rate: Number, steps: int, neighbours: Neighbours = "add-remove"
+) -> float:
+    """The least noise multiplier for so many Poisson-sampled Gaussian steps at (epsilon, delta).
 
     >>> sigma = noise_for(epsilon=1.83, delta=1e-5, rate=0.01, steps=1000)
     >>> 0.999 < sigma < 1.0
     True
     """
-    found = calibrate(lambda s: SampledGaussian(s, rate) * steps, epsilon=epsilon, delta=delta, low=0.05, high=1e4)
-    return float(found)
+
+    def run(noise: float) -> Loss:
+        return SampledGaussian(noise, rate, neighbours=neighbours) * steps
+
+    if run(MOST_NOISE).epsilon(delta) > positive("epsilon", epsilon):
+        raise ParameterError(
+            "epsilon", epsilon, f"needs a noise multiplier above {MOST_NOISE:g}", "allow more, or take fewer steps"
+        )
+    return float(calibrate(run, epsilon=epsilon, delta=delta, low=LEAST_NOISE, high=MOST_NOISE))
 
 
 def steps_for(*, epsilon: Number, delta: Number, rate: Number, noise_multiplier: Number, most: int = 10**7) -> int:

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from hubbub.errors import ParameterError
 from hubbub.numeric.rational import Number, count, fraction_between, positive
 from hubbub.privacy.loss import check_delta, check_epsilon
+from hubbub.privacy.pairs import mixed
 
 
 def basic_composition(parts: Iterable[tuple[Number, Number]]) -> tuple[float, float]:
@@ -33,7 +34,7 @@ def advanced_composition(epsilon: Number, delta: Number, times: int, slack: Numb
     """
     e, d, k = float(positive("epsilon", epsilon)), float(check_delta(delta)), count("times", times)
     room = float(fraction_between("slack", slack, 0, 1))
-    return e * math.sqrt(2 * k * math.log(1 / room)) + k * e * math.tanh(e / 2), min(1.0, k * d + room)
+    return e * math.sqrt(-2 * k * math.log(room)) + k * e * math.tanh(e / 2), min(1.0, k * d + room)
 
 
 def optimal_composition(epsilon: Number, times: int, delta: Number) -> float:
@@ -88,7 +89,7 @@ def subsampling(epsilon: Number, delta: Number, rate: Number) -> tuple[float, fl
     """
     e, d = float(check_epsilon(epsilon)), float(check_delta(delta))
     q = float(fraction_between("rate", rate, 0, 1))
-    return math.log1p(q * math.expm1(e)), q * d
+    return mixed(e, q), q * d
 
 
 def renyi_to_approximate(order: Number, divergence: Number, delta: Number) -> float:
