@@ -23,6 +23,13 @@ def test_demo_tells_the_story_and_writes_a_picture(tmp_path: Path, ending: str) 
         assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_picture_that_cannot_be_written_is_refused_before_the_story(tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["demo", "--picture", str(tmp_path / "village.doc")])
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert "must end in .png, .svg or .html" in result.stderr
+
+
 def test_version_and_help() -> None:
     assert CliRunner().invoke(app, ["--version"]).output.strip() == hubbub.__version__
     assert "demo" in CliRunner().invoke(app, ["--help"]).output

@@ -3,60 +3,80 @@
 from __future__ import annotations
 
 import json
-import math
+from dataclasses import dataclass
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-from hubbub.privacy import Loss, SampledGaussian, noise_for, renyi, theorems
-from hubbub.privacy.loss import Neighbours
+from hubbub import plots
+from hubbub.errors import ParameterError
+from hubbub.privacy import Loss, Neighbours, SampledGaussian, noise_for, other_methods
 
 
-def methods(loss: Loss, rate: float, steps: int, delta: float) -> dict[str, float]:
-    """Upper bounds on epsilon by other methods, the loosest first."""
-    found = {"Renyi": renyi.best_epsilon(loss.renyi, delta)}
-    one = SampledGaussian(_noise(loss), 1.0)
-    share = delta / (2 * steps * rate)  # half of delta for the steps, half for the composition
-    if share < 1:
-        single = one.epsilon(share)
-        amplified, failure = theorems.subsampling(single, share, rate) if rate < 1 else (single, share)
-        found["advanced composition"] = theorems.advanced_composition(amplified, failure, steps, delta / 2)[0]
-        found["basic composition"] = steps * amplified
-    return dict(sorted(found.items(), key=lambda item: -item[1]))
+@dataclass(frozen=True)
+class Run:
+    """A DP-SGD run and the delta at which it is priced."""
+
+    noise: float
+    rate: float
+    steps: int
+    delta: float
+    neighbours: Neighbours
+
+    @property
+    def step(self) -> Loss:
+        """The loss of one step."""
+        return SampledGaussian(self.noise, self.rate, neighbours=self.neighbours)
+
+    def __str__(self) -> str:
+        steps = "1 Gaussian step" if self.steps == 1 else f"{self.steps} Gaussian steps"
+        return f"{steps}, noise multiplier {self.noise:.6g}, rate {self.rate:.6g}, {self.neighbours}"
 
 
-def _noise(loss: Loss) -> float:
-    part, _ = loss._parts()[0]
-    assert isinstance(part, SampledGaussian)
-    return part.noise_multiplier
-
-
-def report(
-    rate: float,
-    noise: float | None,
-    steps: int,
-    delta: float,
-    epsilon: float | None,
-    neighbours: Neighbours,
-    as_json: bool,
-) -> None:
-    """Prints the certified interval and the other methods, or the least noise for an epsilon first."""
+def planned(
+    rate: float, steps: int, delta: float, noise: float | None, epsilon: float | None, neighbours: Neighbours
+) -> Run:
+    """The run asked for: with the noise given, or the least noise that keeps it within epsilon."""
+    if (noise is None) == (epsilon is None):
+        raise ParameterError("noise", noise, "must be given if --calibrate is not, and only then")
+    if steps < 1:
+        raise ParameterError("steps", steps, "must be >= 1")
+    if not 0 < delta < 1:
+        raise ParameterError("delta", delta, "must lie strictly between 0 and 1", "Gaussian noise needs some")
     if noise is None:
         assert epsilon is not None
-        noise = noise_for(epsilon=epsilon, delta=delta, rate=rate, steps=steps)
-    loss = SampledGaussian(noise, rate, neighbours=neighbours) * steps
-    low, high = loss.epsilon_interval(delta)
-    others = methods(loss, rate, steps, delta) if neighbours == "add-remove" else {}
+        noise = noise_for(epsilon=epsilon, delta=delta, rate=rate, steps=steps, neighbours=neighbours)
+    return Run(noise, rate, steps, delta, neighbours)
+
+
+def report(run: Run, *, as_json: bool, picture: Path | None) -> None:
+    """Prints the certified interval and the other methods; writes the picture, if one is wanted, first."""
+    loss = run.step * run.steps
+    low, high = loss.epsilon_interval(run.delta)
+    others = dict(sorted(other_methods(loss, run.delta).items(), key=lambda item: -item[1]))
+    if picture:
+        plots.save(drawn(run), picture)
     if as_json:
-        answer = {"noise_multiplier": noise, "delta": delta, "neighbours": neighbours, "epsilon": [low, high], **others}
-        print(json.dumps(answer))
+        about = {"noise_multiplier": run.noise, "delta": run.delta, "neighbours": run.neighbours}
+        print(json.dumps({**about, "epsilon": [low, high], **others}))
         return
     console = Console()
-    console.print(
-        f"{steps} Gaussian steps, noise multiplier {noise:.6g}, rate {rate:.6g}, {neighbours}, delta {delta:g}"
-    )
+    console.print(f"{run}, delta {run.delta:g}", soft_wrap=True)
     table = Table("method", "epsilon at most")
     for name, value in others.items():
-        table.add_row(name, f"{value:.4f}" if math.isfinite(value) else "inf")
+        table.add_row(name, f"{value:.4f}")
     table.add_row("[bold]certified[/]", f"[bold]{high:.4f}[/]   (and at least {low:.4f})")
     console.print(table)
+    if picture:
+        console.print(f"The picture is in [bold]{picture}[/].")
+
+
+def drawn(run: Run) -> plots.AnyChart:
+    """The run's price at every delta and, of several steps, how it grew, side by side."""
+    curve = plots.privacy_curve(run.step * run.steps)
+    if run.steps == 1:
+        return curve.properties(title=str(run))
+    places = min(run.steps - 1, 15)
+    counts = sorted({round(run.steps ** (k / places)) for k in range(places + 1)})
+    return plots.side_by_side(curve, plots.composition_growth(run.step, counts, run.delta), title=str(run))

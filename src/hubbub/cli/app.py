@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from hubbub import __version__
+from hubbub import __version__, plots
 from hubbub.cli import account as accounting
 from hubbub.cli import village
 from hubbub.errors import HubbubError
@@ -23,13 +25,24 @@ def hubbub(version: Annotated[bool, typer.Option("--version", help="Print the ve
         raise typer.Exit
 
 
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Turns what hubbub refuses into its one sentence and exit code 2."""
+    try:
+        yield
+    except HubbubError as refusal:
+        typer.echo(str(refusal), err=True)
+        raise typer.Exit(2) from refusal
+
+
 @app.command()
 def demo(
     picture: Annotated[Path, typer.Option(help="Where the picture goes (.png, .svg or .html).")] = Path("village.png"),
     epsilon: Annotated[float, typer.Option(help="The price of each answer in the demo.")] = 0.5,
 ) -> None:
     """A village votes, a newcomer arrives: what exact answers give away, and what hubbub's do not."""
-    village.tell(picture=picture, epsilon=epsilon)
+    with refusals():
+        village.tell(picture=picture, epsilon=epsilon)
 
 
 @app.command()
@@ -41,12 +54,11 @@ def account(
     delta: Annotated[float, typer.Option(help="The delta at which epsilon is asked for.")] = 1e-5,
     replace: Annotated[bool, typer.Option("--replace", help="Price replace-one instead of add-remove.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
+    plot: Annotated[Path | None, typer.Option(help="Also draw the price by every method (.png, .svg, .html).")] = None,
 ) -> None:
     """What a DP-SGD run costs: a certified interval, and what other methods would say."""
-    if (noise is None) == (calibrate is None):
-        raise typer.BadParameter("give either --noise or --calibrate")
-    try:
-        accounting.report(rate, noise, steps, delta, calibrate, "replace" if replace else "add-remove", as_json)
-    except HubbubError as refusal:
-        typer.echo(str(refusal), err=True)
-        raise typer.Exit(2) from refusal
+    with refusals():
+        if plot:
+            plots.writable(plot)
+        run = accounting.planned(rate, steps, delta, noise, calibrate, "replace" if replace else "add-remove")
+        accounting.report(run, as_json=as_json, picture=plot)

@@ -19,6 +19,7 @@ FOR_THE_DAM = 97
 
 def tell(picture: Path, epsilon: float) -> None:
     """Prints the story and writes the picture."""
+    plots.writable(picture)
     console = Console()
     votes = np.zeros(RESIDENTS, np.int64)
     votes[:FOR_THE_DAM] = 1
