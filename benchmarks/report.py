@@ -20,9 +20,15 @@ RESULTS = Path(__file__).parent / "results"
 def seconds(work: Callable[[], object], repeats: int) -> float:
     """The median wall time of ``work`` after one warm-up."""
     work()
+    return warm_seconds(work, repeats)
+
+
+def warm_seconds(work: Callable[[], object], repeats: int, before: Callable[[], object] = gc.collect) -> float:
+    """The median wall time of ``work``, already warm; what comes ``before`` each call is not counted."""
     times = []
     for _ in range(repeats):
         gc.collect()
+        before()
         start = time.perf_counter()
         work()
         times.append(time.perf_counter() - start)
@@ -32,7 +38,7 @@ def seconds(work: Callable[[], object], repeats: int) -> float:
 def write(name: str, rows: list[dict[str, Any]], table: str) -> None:
     """Writes results/NAME.json and results/NAME.md, and prints the table."""
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
-    packages = ("hubbub", "numpy", "opendp", "diffprivlib", "dp-accounting", "prv-accountant")
+    packages = ("hubbub", "numpy", "opendp", "diffprivlib", "dp-accounting", "prv-accountant", "opacus", "autodp")
     about = {
         "commit": commit.stdout.strip(),
         "date": time.strftime("%Y-%m-%d"),
