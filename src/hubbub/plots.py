@@ -127,10 +127,12 @@ def _by_method(loss: Loss, rows: list[dict[str, Any]], across: str, across_title
 
 
 def _log_axis(low: float, high: float, *, grid: bool = True, whole: bool = False) -> Any:
-    """Labels at powers of ten on a long axis, more of them on a shorter one."""
-    steps = (1,) if high / low > 300 else (1, 2, 5) if high / low > 20 else (1, 1.5, 2, 3, 4, 5, 7)
+    """Labels at powers of ten if there are enough of them, else at more numbers between, or where Vega puts them."""
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    marks = [m for k in decades for step in steps if low <= (m := step * 10.0**k) <= high]
+    marks: list[float] = []
+    for steps in ((1,), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7)):
+        if len(marks) < 4:
+            marks = [m for k in decades for step in steps if low <= (m := step * 10.0**k) <= high]
     if whole:
         marks = [m for m in marks if m.is_integer()]
     values = {"values": marks} if whole or len(marks) > 2 else {"tickCount": 5}

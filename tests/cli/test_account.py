@@ -27,6 +27,9 @@ def test_a_training_run_by_every_method() -> None:
     text = run("--noise", "1").output
     assert "certified" in text
     assert "at least 1.82" in text
+    assert (
+        "at least 0.00053" in run("--noise", "20", "--rate", "0.001", "--steps", "50").output
+    )  # digits that say something
 
 
 def test_calibration_and_replace() -> None:

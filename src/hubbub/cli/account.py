@@ -65,11 +65,15 @@ def report(run: Run, *, as_json: bool, picture: Path | None) -> None:
     console.print(f"{run}, delta {run.delta:g}", soft_wrap=True)
     table = Table("method", "epsilon at most")
     for name, value in others.items():
-        table.add_row(name, f"{value:.4f}")
-    table.add_row("[bold]certified[/]", f"[bold]{high:.4f}[/]   (and at least {low:.4f})")
+        table.add_row(name, _digits(value))
+    table.add_row("[bold]certified[/]", f"[bold]{_digits(high)}[/]   (and at least {_digits(low)})")
     console.print(table)
     if picture:
         console.print(f"The picture is in [bold]{picture}[/].")
+
+
+def _digits(epsilon: float) -> str:
+    return f"{epsilon:.4f}" if epsilon >= 0.1 else f"{epsilon:.4g}"
 
 
 def drawn(run: Run) -> plots.AnyChart:
