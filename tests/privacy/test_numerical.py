@@ -33,7 +33,7 @@ def profile(losses: np.ndarray, chances: np.ndarray, infinity: float, epsilon: f
 
 
 def on_grid(steps: grids.Steps, spacing: float) -> tuple[np.ndarray, np.ndarray, float]:
-    return steps.start + spacing * np.arange(len(steps.chances)), steps.chances, steps.infinity
+    return steps.start + spacing * steps.points, steps.chances, steps.infinity
 
 
 def truth(pair: pairs.Pair, epsilon: float) -> float:
@@ -104,9 +104,9 @@ def test_coarser_grids_lose_little() -> None:
 def test_composition_is_convolution(count: int, tilt: float) -> None:
     spacing = 0.05
     steps = grids.from_above(pairs.PoissonPair(pairs.GaussianPair(1.0), 0.1), spacing, 1e-12)
-    direct = np.ones(1)
+    direct, one = np.ones(1), np.bincount(steps.points, steps.chances)
     for _ in range(count):
-        direct = np.convolve(direct, steps.chances)
+        direct = np.convolve(direct, one)
     losses = count * steps.start + spacing * np.arange(len(direct))
     composed = compose([(Law.of(steps, spacing, tilt, upper=True), count)])
     below = compose([(Law.of(steps, spacing, tilt, upper=False), count)])

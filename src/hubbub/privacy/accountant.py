@@ -35,11 +35,11 @@ PRECISION = 8e-4
 """Relative width of an interval at which refinement stops."""
 FINE, FINE_STEP = 2e-6, 9e-5
 """Relative error, and grid step, at which an upper bound is fine enough."""
-POINTS, FINE_POINTS = 1 << 20, 1 << 19
+POINTS, FINE_POINTS = 1 << 19, 1 << 20
 """Grid points, over all parts and stages, that a coarse and a fine pass may use."""
 REFINEMENTS, WIDE = 5, 5e-3
 """How often grids are refined; relative width at which it is tried whether rare steps decide."""
-TAIL_SHARE = 1e-8
+TAIL_SHARE = 1e-6
 """Of delta, what the losses cut off at the far end of every step may add up to."""
 SMALLEST_MASS = 1e-307
 """Smaller masses may have vanished."""
@@ -151,6 +151,8 @@ class Question:
     parts: Parts
     sketch: Sketch
     tilt: float
+    slope: float
+    """About how fast ln delta falls with epsilon."""
     epsilon: float
     delta: float
     asked_delta: bool
@@ -159,26 +161,26 @@ class Question:
     @classmethod
     def about_delta(cls, parts: Parts, sketch: Sketch, delta: float) -> Question:
         """Which epsilon is it?"""
-        tilt, epsilon = sketch.tilt_for_delta(delta)
-        return cls(parts, sketch, tilt, max(epsilon, 1e-12), delta, asked_delta=True)
+        tilt, slope, epsilon = sketch.tilt_for_delta(delta)
+        return cls(parts, sketch, tilt, slope, max(epsilon, 1e-12), delta, asked_delta=True)
 
     @classmethod
     def about_epsilon(cls, parts: Parts, sketch: Sketch, epsilon: float) -> Question:
         """Which delta is it?"""
-        tilt = sketch.tilt_for_epsilon(epsilon)
+        tilt, slope = sketch.tilt_for_epsilon(epsilon)
         value, means, _ = sketch.moments(tilt)
         delta = math.exp(max(-600.0, min(-1.0, value - tilt * float(sketch.counts @ means))))
-        return cls(parts, sketch, tilt, max(epsilon, 1e-12), delta, asked_delta=False)
+        return cls(parts, sketch, tilt, slope, max(epsilon, 1e-12), delta, asked_delta=False)
 
     def spacing(self, error: float) -> float:
         """The grid step at which an upper bound should be off by this, relatively.
 
-        Splitting mass between grid points adds up to h**2/6 to the variance of each step, and (1 + tilt)/2 times that
+        Splitting mass between grid points adds up to h**2/6 to the variance of each step, and (1 + slope)/2 times that
         to epsilon.
         """
         total = float(self.sketch.counts.sum())
-        step = math.sqrt(12 * error * self.epsilon / (total * (1 + self.tilt)))
-        return min(step, 0.5 / (1 + self.tilt))
+        step = math.sqrt(12 * error * self.epsilon / (total * (1 + self.slope)))
+        return min(step, 0.5 / (1 + self.slope))
 
     def by_one_step(self) -> tuple[float, float]:
         """(epsilon, delta) if one step alone were to exceed epsilon: the sum of what each step has there is delta."""
@@ -239,7 +241,9 @@ def _answer(questions: Sequence[Question], read: Read, precision: float) -> tupl
     """The larger of the directions' bounds, narrow as far as that can be had."""
     main = max(questions, key=lambda q: q.epsilon)
     others = [
-        replace(q, tilt=min(q.tilt, 4 * main.tilt), epsilon=main.epsilon) for q in questions if q is not main
+        replace(q, tilt=min(q.tilt, 4 * main.tilt), slope=min(q.slope, 4 * main.slope), epsilon=main.epsilon)
+        for q in questions
+        if q is not main
     ]  # that they cost less is all that is wanted to know
     step = main.spacing(0.3 * precision)
     bounds = {q: _upper(q, read, q.spacing(0.3 * precision)) for q in (main, *others)}
@@ -251,11 +255,10 @@ def _answer(questions: Sequence[Question], read: Read, precision: float) -> tupl
         if bounds[main] - low <= precision * bounds[main] or main.stages(below / 2)[1] > POINTS:
             break
         below /= 2
-        bounds[main] = min(bounds[main], _upper(main, read, below))
     fine = min(main.spacing(FINE), FINE_STEP)
     while main.stages(fine)[1] > FINE_POINTS:
         fine *= 1.2
-    if fine < below:
+    if fine < step:
         for q in bounds:
             if bounds[q] > low:
                 bounds[q] = min(bounds[q], _upper(q, read, fine))
@@ -281,7 +284,7 @@ def _by_cases(question: Question, read: Read) -> tuple[float, float]:
 
 def _upper(question: Question, read: Read, spacing: float) -> float:
     """The upper bound at about this grid step, or the finest that can be had."""
-    while question.stages(spacing)[1] > POINTS:
+    while question.stages(spacing)[1] > 2 * FINE_POINTS:
         spacing *= 1.5
     for _ in range(REFINEMENTS):
         try:
@@ -292,11 +295,18 @@ def _upper(question: Question, read: Read, spacing: float) -> float:
 
 
 def through_atoms(parts: Sequence[tuple[Pair, int]], spacing: float) -> float:
-    """A little smaller, so that the two outermost atoms of the most frequent part that has any are both on its grid."""
-    with_atoms = [(n, p) for p, n in parts if len({loss for loss, _ in p.atoms()}) > 1]
+    """A little smaller, so that atoms of the most frequent part that has several lie on its grid.
+
+    All of them where they are evenly spaced (a lattice), else the two outermost.
+    """
+    with_atoms = [(n, p) for p, n in parts if len(p.atoms()) > 1]
     if not with_atoms:
         return spacing
     _, pair = max(with_atoms, key=lambda part: part[0])
-    losses = [loss for loss, _ in pair.atoms()]
-    apart = max(losses) - min(losses)
+    losses = np.unique([loss for loss, _ in pair.atoms()])
+    gaps, apart = np.diff(losses), float(losses[-1] - losses[0])
+    if len(gaps) and np.ptp(gaps) <= 1e-9 * apart:
+        apart /= len(gaps)
+        if apart <= spacing:
+            return apart * math.floor(spacing / apart)
     return apart / math.ceil(apart / spacing) if apart > spacing else spacing

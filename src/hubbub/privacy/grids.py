@@ -22,8 +22,8 @@ LARGEST_LOSS = 600.0
 """Larger losses of one step count as infinite from above, and as this from below."""
 ON_GRID = 1e-13
 """Atoms this close to a grid point are on it: the relative error granted to masses covers the difference."""
-END_CELLS, END_CUTS = 32, (0.9, 0.8, 0.7, 0.65, 0.6, 0.55, 0.5, 0.475, 0.45, 0.425, 0.4, 0.35, 0.3, 0.25)
-"""Cells looked at, and distances tried (in steps), when choosing where a grid begins at a bounded end."""
+END_CELLS, END_CUTS = 16, (0.85, 0.7, 0.55, 0.4)
+"""Cells looked at, and distances tried first (in steps), when choosing where a grid begins at a bounded end."""
 MERGES, LOW_SHARE = 3, 0.02
 """Rounds in which neighbouring intervals are merged; and how low mass lies that brings down what is left after them."""
 
@@ -37,19 +37,18 @@ class TooLong(Exception):
 
 @dataclass(frozen=True)
 class Steps:
-    """A discretised pair: P's masses at losses start + spacing * k, and at infinity."""
+    """A discretised pair: P's masses at losses start + spacing * points, and at infinity. Points ascend."""
 
     start: float
+    points: NDArray[np.int64]
     chances: Floats
     infinity: float
 
     @classmethod
-    def of(cls, start: float, spacing: float, chances: Floats, infinity: float) -> Steps:
-        """Without the empty points at either end."""
-        if not len(used := np.flatnonzero(chances)):
-            return cls(start, chances[:1], infinity)
-        first, last = int(used[0]), int(used[-1])
-        return cls(start + spacing * first, chances[first : last + 1], infinity)
+    def of(cls, start: float, chances: Floats, infinity: float) -> Steps:
+        """Of masses at all points from the first on, only those where there is any."""
+        used = np.flatnonzero(chances)
+        return cls(start, used, chances[used], infinity)
 
 
 def reach(pair: Pair, tail: float) -> tuple[float, float]:
@@ -109,7 +108,7 @@ def from_above(pair: Pair, spacing: float, tail: float, widths: Widths = ((-math
         share = np.where(rise < ON_GRID, 0.0, np.expm1(-rise) / math.expm1(-spacing))
         np.add.at(chances, k, masses * (1 - share))
         np.add.at(chances, k + 1, masses * share)
-    return Steps.of(float(edges[0]), spacing, chances, min(1.0, infinity))
+    return Steps.of(float(edges[0]), chances, min(1.0, infinity))
 
 
 def from_below(pair: Pair, spacing: float, tail: float) -> Steps:
@@ -123,11 +122,7 @@ def from_below(pair: Pair, spacing: float, tail: float) -> Steps:
         chances, _ = _place(pair, edges, spacing, None)
     else:
         end, side = bounded
-        ends = _merged_ends(pair, spacing, end, side)
-        # which start wastes least is seen from its neighbourhood
-        point, cut = min(
-            ends, key=lambda e: _place(pair, _run(e[0], spacing, side, END_CELLS), spacing, (e[1], side))[1]
-        )
+        point, cut = _best_end(pair, spacing, end, side)
         cells = max(END_CELLS, math.ceil(abs((high if side > 0 else low) - point) / spacing))
         if cells > LONGEST:
             raise TooLong
@@ -140,7 +135,7 @@ def from_below(pair: Pair, spacing: float, tail: float) -> Steps:
         held = (k >= 0) & (edges[np.maximum(k, 0)] <= losses + ON_GRID)
         fall = np.maximum(0.0, losses[held] - edges[k[held]] - ON_GRID)
         np.add.at(chances, k[held], masses[held] * np.exp(-fall))
-    return Steps.of(float(edges[0]), spacing, chances, pair.infinity)
+    return Steps.of(float(edges[0]), chances, pair.infinity)
 
 
 def _run(point: float, spacing: float, side: int, cells: int) -> Floats:
@@ -218,25 +213,34 @@ def _exactly(p: Floats, q: Floats, lift: float) -> float:
     return min(mass, needed) if mass >= needed * (1 - RELATIVE_ERROR) else 0.0
 
 
-def _merged_ends(pair: Pair, spacing: float, end: float, side: int) -> list[tuple[float, float]]:
-    """Ways to begin at a bounded end: (point, cut) such that all from the end to the cut, merged, has the point's loss.
+def _best_end(pair: Pair, spacing: float, end: float, side: int) -> tuple[float, float]:
+    """Where to begin at a bounded end: (point, cut) such that all up to the cut, merged, has the point's loss.
 
-    A cut half a step from its point suits a density that is flat; nearer ones suit others.
+    A cut half a step from its point suits a density that is flat; nearer or farther ones suit others. Which wastes
+    least is seen from its neighbourhood.
     """
-    scan = end + side * spacing * np.linspace(0.01, 8, 800)
+    scan = end + side * spacing * np.linspace(0.005, 8, 1600)
     p, q = pair.masses(np.sort(scan))
     p, q = (np.cumsum(m[:-1]) if side > 0 else np.cumsum(m[:0:-1]) for m in (p, q))
     seen = (p > 0) & (q > 0)
     merged = np.where(seen, np.log(np.maximum(p, 1e-320) / np.maximum(q, 1e-320)), end)
     apart = np.where(seen, side * (scan - merged) / spacing, 0.0)
-    found = []
-    for wanted in END_CUTS:
+
+    def waste(wanted: float) -> tuple[float, float, float, float]:
         k = int(np.argmax(apart >= wanted))
-        if wanted <= apart[k] < 1:
-            mass_p, mass_q = (float(m[0] if side > 0 else m[-1]) for m in pair.masses(scan[k : k + 1]))
-            if mass_p > 0 and mass_q > 0:
-                found.append((math.log(mass_p / mass_q), float(scan[k])))
-    return found or [(end, end)]
+        if not wanted <= apart[k] < 1:
+            return math.inf, wanted, end, end
+        mass_p, mass_q = (float(m[0] if side > 0 else m[-1]) for m in pair.masses(scan[k : k + 1]))
+        if mass_p <= 0 or mass_q <= 0:
+            return math.inf, wanted, end, end
+        point, cut = math.log(mass_p / mass_q), float(scan[k])
+        lost = _place(pair, _run(point, spacing, side, END_CELLS), spacing, (cut, side))[1]
+        return lost, wanted, point, cut
+
+    best = min(map(waste, END_CUTS))
+    for closer in (0.05, 0.02, 0.01):
+        best = min(best, waste(best[1] - closer), waste(best[1] + closer))
+    return best[2], best[3]
 
 
 def _merge(p: Floats, s: Floats, spacing: float, growth: float) -> tuple[Floats, Floats]:

@@ -18,22 +18,23 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hubbub.privacy.grids import LONGEST, Steps, TooLong, settle
 from hubbub.privacy.pairs import RELATIVE_ERROR, Floats
 
-CUT = 1e-14
+CUT = 1e-12
 """Tilted mass that a window may leave out at either side (bounded and accounted for)."""
 ROUNDING = 2.0**-52
 LARGEST_EXPONENT = 500.0
 """Tilts are undone up to this exponent."""
-BLOCKS = 256
-"""Pieces a law is summed up in where a rough idea of it is enough."""
+BLOCKS, MANY = 256, 8
+"""Pieces a law is summed up in where a rough idea of it is enough; and from how many laws on their sum is looked at."""
 
 
 @dataclass(frozen=True)
 class Law:
-    """Losses start + spacing * k with tilted chances: P's mass there is weight * e**(log_scale - tilt * loss).
+    """Losses start + spacing * points with tilted chances: P's mass there is weight * e**(log_scale - tilt * loss).
 
     From above, the weights dominate and ``astray`` bounds the tilted mass that is not among them; from below the
     weights are dominated, and nothing is said about the rest.
@@ -41,6 +42,7 @@ class Law:
 
     start: float
     spacing: float
+    points: NDArray[np.int64]
     weights: Floats
     log_scale: float
     tilt: float
@@ -52,64 +54,63 @@ class Law:
     @classmethod
     def of(cls, steps: Steps, spacing: float, tilt: float, upper: bool) -> Law:
         """A discretised pair, tilted."""
-        with np.errstate(divide="ignore"):
-            logs = np.log(steps.chances) + tilt * (steps.start + spacing * np.arange(len(steps.chances)))
+        if not len(steps.points):
+            return cls(0.0, spacing, np.zeros(1, np.int64), np.zeros(1), 0.0, tilt, steps.infinity, upper)
+        logs = np.log(steps.chances) + tilt * (steps.start + spacing * steps.points)
         top = float(logs.max())
-        if top == -math.inf:
-            return cls(0.0, spacing, np.zeros(1), 0.0, tilt, steps.infinity, upper)
         weights = np.exp(logs - top)
         total = float(weights.sum())
-        weights /= total
-        return cls(steps.start, spacing, weights, top + math.log(total), tilt, steps.infinity, upper)
+        return cls(
+            steps.start, spacing, steps.points, weights / total, top + math.log(total), tilt, steps.infinity, upper
+        )
 
     def losses(self) -> Floats:
-        """The grid."""
-        return np.asarray(self.start + self.spacing * np.arange(len(self.weights)), np.float64)
+        """The losses there are."""
+        return np.asarray(self.start + self.spacing * self.points, np.float64)
 
     def moments(self) -> tuple[float, float]:
         """Mean and variance of the tilted loss."""
-        away = np.asarray(self.spacing * np.arange(len(self.weights)), np.float64)
+        away = np.asarray(self.spacing * self.points, np.float64)
         total = float(self.weights.sum())
         mean = _dot(self.weights, away) / total
         return self.start + mean, max(0.0, _dot(self.weights, (away - mean) ** 2) / total)
 
     def rough(self) -> Law:
         """The same in few points: good enough to choose parameters by, not to bound anything."""
-        size = -(-len(self.weights) // BLOCKS)
-        if size < 2:
+        if len(self.points) <= BLOCKS:
             return self
-        padded = np.append(self.weights, np.zeros(-len(self.weights) % size))
-        blocks = padded.reshape(-1, size).sum(axis=1)
+        size = int(self.points[-1]) // BLOCKS + 1
+        blocks = _spread(self.points // size, self.weights, BLOCKS)
         start = self.start + self.spacing * (size - 1) / 2
-        return replace(self, start=start, spacing=self.spacing * size, weights=blocks)
+        return replace(self, start=start, spacing=self.spacing * size, points=np.arange(len(blocks)), weights=blocks)
 
     def log_moment(self, tilt: float) -> float:
         """ln E[e**(tilt (loss - start))] of the tilted loss."""
-        exponents = tilt * self.spacing * np.arange(len(self.weights))
-        top = max(0.0, float(exponents[-1]))
+        exponents = tilt * self.spacing * self.points
+        top = float(exponents[-1 if tilt > 0 else 0])
         return math.log(max(_dot(self.weights, np.exp(exponents - top)), 1e-320)) + top
 
     def coarser(self, factor: int) -> Law:
         """On a grid of a multiple of the spacing; still above, or still below."""
         if factor == 1:
             return self
-        return self._coarser_above(factor) if self.upper else self._coarser_below(factor)
+        size = int(self.points[-1]) + 1
+        cells = _spread(self.points, self.weights, size + -size % factor).reshape(-1, factor)
+        return self._coarser_above(cells) if self.upper else self._coarser_below(cells)
 
-    def _coarser_above(self, factor: int) -> Law:
+    def _coarser_above(self, cells: Floats) -> Law:
         """Each mass is split between the two coarse points around it, keeping P's and Q's."""
-        h, tilt, wide = self.spacing, self.tilt, self.spacing * factor
-        cells = np.append(self.weights, np.zeros(-len(self.weights) % factor)).reshape(-1, factor)
-        rise = h * np.arange(factor)
+        factor, h, tilt = cells.shape[1], self.spacing, self.tilt
+        rise, wide = h * np.arange(factor), h * factor
         up = np.expm1(-rise) / math.expm1(-wide)
         weights = np.append(_rows(cells, (1 - up) * np.exp(-tilt * rise)), 0.0)
         weights[1:] += _rows(cells, up * np.exp(tilt * (wide - rise)))
         return self._with(self.start, wide, weights)
 
-    def _coarser_below(self, factor: int) -> Law:
+    def _coarser_below(self, cells: Floats) -> Law:
         """Masses merge around coarse points that lie half way between fine ones."""
-        h, tilt, wide = self.spacing, self.tilt, self.spacing * factor
-        cells = np.append(self.weights, np.zeros(-len(self.weights) % factor)).reshape(-1, factor)
-        rise, half = h * (np.arange(factor) + 0.5), factor // 2
+        factor, h, tilt = cells.shape[1], self.spacing, self.tilt
+        rise, wide, half = h * (np.arange(factor) + 0.5), h * factor, factor // 2
         low, high = rise[:half], rise[half:] - wide
         weights, _ = settle(
             _rows(cells[:, :half], np.exp(-tilt * low)),
@@ -122,14 +123,15 @@ class Law:
         return self._with(self.start - h / 2, wide, weights)
 
     def _with(self, start: float, spacing: float, weights: Floats) -> Law:
-        """Other weights, scaled to one."""
+        """Other weights at all points from a start on, scaled to one."""
         total = float(weights.sum())
         if total <= 0:
-            return replace(self, start=start, spacing=spacing, weights=np.zeros(1))
+            return replace(self, start=start, spacing=spacing, points=np.zeros(1, np.int64), weights=np.zeros(1))
         return replace(
             self,
             start=start,
             spacing=spacing,
+            points=np.arange(len(weights)),
             weights=weights / total,
             log_scale=self.log_scale + math.log(total),
             astray=self.astray / min(1.0, total) if self.upper else 0.0,
@@ -152,10 +154,8 @@ def compose(laws: Sequence[tuple[Law, int]]) -> Law:
     largest = np.zeros(size // 2 + 1)  # logarithm of what the spectrum's size may really be
     offset, steps = 0.0, 0
     for law, n in laws:
-        weights = law.weights
-        if len(weights) > size:
-            weights = np.append(weights, np.zeros(-len(weights) % size)).reshape(-1, size).sum(axis=0)
-        factor = transforms.rfft(weights, size)
+        weights = _spread(law.points % size, law.weights, size)
+        factor = transforms.rfft(weights)
         error = ROUNDING * 8 * math.log2(size + 1) * math.sqrt(_dot(weights, weights) * 4)
         spectrum *= _power(factor, n)
         largest += n * (np.log(np.abs(factor) + error) + 8 * ROUNDING)
@@ -164,8 +164,8 @@ def compose(laws: Sequence[tuple[Law, int]]) -> Law:
     # a grid point is offset + spacing * (k + m size): take the m that puts it into the window
     first = math.floor((centre - below - offset) / spacing)
     weights = np.roll(transforms.irfft(spectrum, size), -(first % size))
-    strength = np.abs(spectrum)
     # |(f + e)**n - f**n| <= (|f| + |e|)**n - |f|**n; and never more than both together, the truth being at most 1
+    strength = np.abs(spectrum)
     apart = np.where(largest <= 1.0, np.exp(np.minimum(largest, 1.0)) - strength, 1.0 + strength)
     noise = 2 * float(np.maximum(apart, 0.0).sum()) / size
     noise += ROUNDING * 8 * math.log2(size + 1) * math.sqrt(2 * _dot(strength, strength)) / size * 2
@@ -176,6 +176,7 @@ def compose(laws: Sequence[tuple[Law, int]]) -> Law:
     composed = Law(
         start=offset + spacing * first,
         spacing=spacing,
+        points=np.arange(size),
         weights=weights,
         log_scale=sum(n * law.log_scale for law, n in laws),
         tilt=one.tilt,
@@ -208,7 +209,8 @@ def _window(laws: Sequence[tuple[Law, int]], centre: float) -> tuple[float, floa
     guard = -math.log(CUT)
     rough = [(law.rough(), n) for law, n in laws]
     deviation = math.sqrt(sum(n * law.moments()[1] for law, n in rough)) + 1e-3 * laws[0][0].spacing
-    tries = [float(t) for t in math.sqrt(2 * guard) / deviation * 2.0 ** np.arange(-11.0, 1.5)]
+    lowest = -11.0 if len(laws) < MANY else -2.0  # many losses together are nearly normal
+    tries = [float(t) for t in math.sqrt(2 * guard) / deviation * 2.0 ** np.arange(lowest, 1.5)]
 
     slack = 1e-13 * sum(n for _, n in laws)  # rounding
 
@@ -216,10 +218,10 @@ def _window(laws: Sequence[tuple[Law, int]], centre: float) -> tuple[float, floa
         grown = sum(n * (law.log_moment(t) + t * law.start) for law, n in of) - t * centre
         return (grown + guard + slack) / abs(t)
 
-    first = sum(n * law.start for law, n in laws)
-    length = sum(n * law.spacing * (len(law.weights) - 1) for law, n in laws)
+    first = sum(n * (law.start + law.spacing * int(law.points[0])) for law, n in laws)
+    last = sum(n * (law.start + law.spacing * int(law.points[-1])) for law, n in laws)
     reaches = []
-    for side, most in ((-1, centre - first), (1, first + length - centre)):
+    for side, most in ((-1, centre - first), (1, last - centre)):
         best = min(tries, key=lambda t: bound(rough, side * t))
         reaches.append(min(max(bound(laws, side * best), 0.0), most) + laws[0][0].spacing)
     return reaches[0], reaches[1]
@@ -230,7 +232,7 @@ class Profile:
 
     def __init__(self, law: Law, centre: float) -> None:
         self._law = law
-        self._first, self.last = law.start, law.start + law.spacing * (len(law.weights) - 1)
+        self._first, self.last = (law.start + law.spacing * int(law.points[k]) for k in (0, -1))
         # relative errors of masses add up; an error of Q's shifts the loss, which the tilt weighs
         self._grow = law.steps * RELATIVE_ERROR * 3 * (1 + law.tilt) + 1e-12
         self._summing = 2 * len(law.weights) * ROUNDING  # of a sum, what adding up may lose
@@ -294,6 +296,11 @@ def where_met(
             break
         low, high = (middle, high) if bound(middle) > delta else (low, middle)
     return max(0.0, high if upper else low)
+
+
+def _spread(points: NDArray[np.int64], weights: Floats, size: int) -> Floats:
+    """The sum of the weights at each of so many points."""
+    return np.bincount(points, weights, size).astype(np.float64, copy=False)
 
 
 def _dot(a: Floats, b: Floats) -> float:

@@ -76,7 +76,7 @@ def cases(parts: Sequence[tuple[Pair, int]], sketch: Sketch, epsilon: float, del
     profiles = []
     for way in ways:
         taken = Counter(way)
-        if all(n >= taken[k] and split[k][1].chances.any() for k, n in enumerate(counts) if taken[k]):
+        if all(n >= taken[k] and len(split[k][1].points) for k, n in enumerate(counts) if taken[k]):
             tilt = _tilt(sketch, taken, THRESHOLD * epsilon, epsilon)
             profiles.append(Profile(_case(split, counts, taken, spacing, tilt, upper), epsilon))
     infinite = -math.expm1(sum(n * math.log1p(-min(s.infinity, 1 - 1e-16)) for s, n in zip(grid, counts, strict=True)))
@@ -90,13 +90,9 @@ def _poisson_bound(expected: float, count: int) -> float:
 
 def _split(steps: Steps, spacing: float, threshold: float) -> tuple[Steps, Steps]:
     """The losses up to the threshold, and those beyond."""
-    first = min(max(math.floor((threshold - steps.start) / spacing) + 1, 0), len(steps.chances))
-    usual, rare = steps.chances[:first], steps.chances[first:]
-    empty = np.zeros(1)
-    return (
-        Steps(steps.start, usual if first else empty, 0.0),
-        Steps(steps.start + spacing * first, rare if len(rare) else empty, 0.0),
-    )
+    rare = steps.start + spacing * steps.points > threshold
+    usual, beyond = (Steps(steps.start, steps.points[k], steps.chances[k], 0.0) for k in (~rare, rare))
+    return usual, beyond
 
 
 def _case(

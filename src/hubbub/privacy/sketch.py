@@ -70,8 +70,8 @@ class Sketch:
         squares = np.add.reduceat(weights * (self.losses - np.repeat(means, sizes)) ** 2, self.begins)
         return float(self.counts @ logs), means, squares
 
-    def tilt_for_delta(self, delta: float) -> tuple[float, float]:
-        """(tilt, epsilon) of the best Chernoff bound: e**(K(t) - t epsilon) t**t / (1 + t)**(1 + t) = delta."""
+    def tilt_for_delta(self, delta: float) -> tuple[float, float, float]:
+        """(tilt, slope, epsilon) of the best Chernoff bound: e**(K(t) - t epsilon) t**t / (1 + t)**(1 + t) = delta."""
 
         def epsilon(t: float, value: float) -> float:
             return (value + t * math.log(t) - (1 + t) * math.log1p(t) - math.log(delta)) / t
@@ -83,12 +83,14 @@ class Sketch:
         best = _crossing(excess)
         most = float(self.counts @ np.maximum.reduceat(self.losses, self.begins))
         found = min(epsilon(best, self.moments(best)[0]), most)
-        return self._gentle(best, found, math.log(delta)), found
+        gentle = self._gentle(best, found, math.log(delta))
+        return gentle, min(best, 10 * gentle), found
 
-    def tilt_for_epsilon(self, epsilon: float) -> float:
-        """A tilt about as good as the one whose mean is epsilon: K'(t) = epsilon."""
+    def tilt_for_epsilon(self, epsilon: float) -> tuple[float, float]:
+        """(tilt, slope): about as good as the tilt whose mean is epsilon: K'(t) = epsilon."""
         best = _crossing(lambda t: epsilon - float(self.counts @ self.moments(t)[1]))
-        return self._gentle(best, epsilon, -math.inf)
+        gentle = self._gentle(best, epsilon, -math.inf)
+        return gentle, min(best, 10 * gentle)
 
     def _gentle(self, best: float, epsilon: float, log_delta: float) -> float:
         """The least tilt at which rounding, of which e**(K(t) - t epsilon) reaches epsilon, stays far below delta."""
