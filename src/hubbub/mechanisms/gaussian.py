@@ -6,11 +6,13 @@ import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from hubbub.errors import ParameterError
+from hubbub.errors import DataTypeError, ParameterError
 from hubbub.mechanisms.additive import MAX_LENGTH, AdditiveNoise
 from hubbub.mechanisms.laplace import MORE_PRIVACY
 from hubbub.mechanisms.lattice import Lattice
-from hubbub.numeric.rational import Number, count, float_up, fraction_between, is_whole, one_of, positive
+from hubbub.numeric.rational import Number, count, float_down, float_up, fraction_between, is_whole, one_of, positive
+from hubbub.privacy.calibration import calibrate
+from hubbub.privacy.discrete import DiscreteGaussianDP
 from hubbub.privacy.families import ZCDP, GaussianDP
 from hubbub.privacy.gaussian import largest_mu
 from hubbub.privacy.loss import Loss, Neighbours, check_neighbours
@@ -126,21 +128,26 @@ def _mu(epsilon: Number | None, delta: Number | None) -> Fraction:
 class DiscreteGaussian(AdditiveNoise):
     """Adds discrete Gaussian noise, probability proportional to e**(-k*k/(2 sigma**2)), to integers.
 
-    ``sensitivity`` is the L2 sensitivity of everything released at once, an int or not; values are integers.
+    ``sensitivity`` is the L2 sensitivity of everything released at once, an int or not; values are integers. With
+    ``max_length=1``, only single numbers are released, at the law's own and lower price.
 
-    Claim: zCDP with rho = sensitivity**2 / (2 sigma**2), in every dimension.
-    Proof: CKS20, Theorem 4 (coordinates of independent noise add up to the squared L2 length).
+    Claim: zCDP with rho = sensitivity**2 / (2 sigma**2), in every dimension; DiscreteGaussianDP for single numbers.
+    Proof: CKS20, Theorem 4 (coordinates of independent noise add up to the squared L2 length). Single integers move
+        by whole steps, at most the sensitivity rounded down.
     Assumes: the stated sensitivity, for this neighbour relation; vectors of one public length.
 
     >>> DiscreteGaussian(1, sigma=2).loss
     ZCDP(rho=0.125, neighbours='add-remove')
+    >>> DiscreteGaussian(1, sigma=2, max_length=1).loss
+    DiscreteGaussianDP(sensitivity=1, sigma=2.0, neighbours='add-remove')
     """
 
     sensitivity: Number
     sigma: float
     neighbours: Neighbours
+    max_length: int
     _law: SymmetricLaw = field(init=False, repr=False)
-    _rho: float = field(init=False, repr=False, compare=False)
+    _width: Fraction = field(init=False, repr=False, compare=False)
 
     def __init__(
         self,
@@ -150,25 +157,57 @@ class DiscreteGaussian(AdditiveNoise):
         delta: Number | None = None,
         sigma: Number | None = None,
         neighbours: Neighbours = "add-remove",
+        max_length: int = MAX_LENGTH,
     ) -> None:
         largest = positive("sensitivity", sensitivity)
+        length = count("max_length", max_length)
         one_of(epsilon=epsilon, sigma=sigma)
         if sigma is not None and delta is not None:
             raise ParameterError("delta", delta, "goes with epsilon, not with sigma", "ask loss.delta(epsilon) instead")
-        width = positive("sigma", sigma) if sigma is not None else largest * _concentrated_sigma(epsilon, delta)
+        if sigma is not None:
+            width = positive("sigma", sigma)
+        elif length == 1:
+            width = _single_sigma(_whole(largest), epsilon, delta)
+        else:
+            width = largest * _concentrated_sigma(epsilon, delta)
         self._fill(
             sensitivity=sensitivity,
             sigma=float(width),
             neighbours=check_neighbours(neighbours),
-            max_length=MAX_LENGTH,
+            max_length=length,
             _lattice=None,
             _law=DiscreteGaussianLaw(width**2),
-            _rho=float_up(largest**2 / (2 * width**2)),
+            _width=width,
         )
 
     @property
     def loss(self) -> Loss:
-        return ZCDP(self._rho, neighbours=self.neighbours)
+        largest = positive("sensitivity", self.sensitivity)
+        if self.max_length == 1:
+            return DiscreteGaussianDP(_whole(largest), float_down(self._width), self.neighbours)
+        return ZCDP(float_up(largest**2 / (2 * self._width**2)), neighbours=self.neighbours)
+
+    def _check_length(self, length: int) -> None:
+        if self.max_length == 1 and length > 1:
+            raise DataTypeError(f"{length} values are more than max_length=1, for which the loss is priced")
+
+
+def _whole(sensitivity: Fraction) -> int:
+    """How far one integer can move."""
+    return max(1, math.floor(sensitivity))
+
+
+def _single_sigma(sensitivity: int, epsilon: Number | None, delta: Number | None) -> Fraction:
+    """A sigma whose price for single numbers is at most epsilon at delta, one part in a million from the least."""
+    most = float_up(sensitivity * _concentrated_sigma(epsilon, delta))
+    found = calibrate(
+        lambda sigma: DiscreteGaussianDP(sensitivity, sigma),
+        epsilon=epsilon or 0,
+        delta=delta or 0,
+        low=most / 2,
+        high=most,
+    )
+    return positive("sigma", found)
 
 
 def _concentrated_sigma(epsilon: Number | None, delta: Number | None) -> Fraction:

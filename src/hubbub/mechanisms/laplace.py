@@ -9,8 +9,19 @@ from fractions import Fraction
 from hubbub.mechanisms.additive import MAX_LENGTH, AdditiveNoise
 from hubbub.mechanisms.lattice import Lattice
 from hubbub.numeric.enclosure import exp_minus
-from hubbub.numeric.rational import Number, count, float_up, floor_log2, fraction_between, is_whole, one_of, positive
-from hubbub.privacy.families import ApproxDP, LaplaceDP, PureDP
+from hubbub.numeric.rational import (
+    SMALLEST,
+    Number,
+    count,
+    float_up,
+    floor_log2,
+    fraction_between,
+    is_whole,
+    one_of,
+    positive,
+)
+from hubbub.privacy.families import LaplaceDP, PureDP
+from hubbub.privacy.finite import TruncatedLaplaceDP
 from hubbub.privacy.loss import Loss, Neighbours, check_neighbours
 from hubbub.randomness.laplace import DiscreteLaplace, RoundedLaplace, TruncatedDiscreteLaplace
 from hubbub.randomness.laws import SymmetricLaw
@@ -91,7 +102,8 @@ class TruncatedLaplace(AdditiveNoise):
     whose probability of leaving the neighbour's range is at most delta; near sensitivity/epsilon * ln(1 +
     (e**epsilon - 1)/(2 delta)).
 
-    Claim: (epsilon, delta)-DP for values whose L1 distance between neighbours is at most ``sensitivity``.
+    Claim: (epsilon, delta)-DP for values whose L1 distance between neighbours is at most ``sensitivity``. The loss is
+        that of the law that runs, TruncatedLaplaceDP, whose delta may be a little smaller than asked for.
     Proof: GDGK20, Theorem 1, in integers. Where both ranges overlap, probabilities differ by at most e**epsilon. The
         mass outside is at most sum T(t_i) over coordinate shifts t_i, T(t) = P(noise > bound - t); T is convex with
         T(0) = 0, so the sum is at most T(sensitivity), which is computed with outward rounding to be at most delta.
@@ -100,6 +112,8 @@ class TruncatedLaplace(AdditiveNoise):
     >>> m = TruncatedLaplace(1, epsilon=1.0, delta=1e-6)
     >>> m.bound, abs(m.release(100) - 100) <= m.bound
     (14, True)
+    >>> m.loss.epsilon(m.delta) <= m.epsilon, m.loss.delta(m.epsilon) <= m.delta
+    (True, True)
     """
 
     sensitivity: Number
@@ -110,6 +124,7 @@ class TruncatedLaplace(AdditiveNoise):
     max_length: int
     _law: SymmetricLaw = field(init=False, repr=False)
     _lattice: Lattice | None = field(init=False, repr=False)
+    _loss: TruncatedLaplaceDP = field(init=False, repr=False, compare=False)
 
     def __init__(
         self,
@@ -127,7 +142,9 @@ class TruncatedLaplace(AdditiveNoise):
         spread = largest / price * Fraction(min(1.0, _bound_in_scales(price, failure)))
         lattice = None if is_whole(sensitivity) else Lattice.beneath(largest, spread, length)
         reach = math.ceil(largest / lattice.step) + length if lattice else int(largest)
-        bound = _truncation(reach, price, failure)
+        bound, outside = _truncation(reach, price, failure)
+        if outside < SMALLEST or float_up(outside) > float_up(failure):
+            outside = failure
         self._fill(
             sensitivity=sensitivity,
             epsilon=float_up(price),
@@ -137,11 +154,12 @@ class TruncatedLaplace(AdditiveNoise):
             max_length=length,
             _lattice=lattice,
             _law=TruncatedDiscreteLaplace(reach / price, bound),
+            _loss=TruncatedLaplaceDP(price, outside, reach, neighbours),
         )
 
     @property
     def loss(self) -> Loss:
-        return ApproxDP(self.epsilon, self.delta, neighbours=self.neighbours)
+        return self._loss
 
 
 def _bound_in_scales(epsilon: Fraction, delta: Fraction) -> float:
@@ -151,25 +169,25 @@ def _bound_in_scales(epsilon: Fraction, delta: Fraction) -> float:
     )
 
 
-def _truncation(reach: int, epsilon: Fraction, delta: Fraction) -> int:
-    """The smallest bound A >= reach with P(noise > A - reach) <= delta, for noise of scale reach/epsilon on -A..A.
+def _truncation(reach: int, epsilon: Fraction, delta: Fraction) -> tuple[int, Fraction]:
+    """The smallest bound A >= reach with P(noise > A - reach) <= delta, and that probability, rounded up.
 
-    With r = e**(-epsilon/reach), that probability is (r**(A-reach+1) - r**(A+1)) / (1 + r - 2 r**(A+1)).
+    The noise has scale reach/epsilon on -A..A. With r = e**(-epsilon/reach), the probability is (r**(A-reach+1) -
+    r**(A+1)) / (1 + r - 2 r**(A+1)).
     """
     scale = reach / epsilon
     bits = 256 + max(0, -floor_log2(delta)) + max(0, floor_log2(scale))
-    one = 1 << bits
 
-    def is_private(bound: int) -> bool:
+    def outside(bound: int) -> Fraction:
         start = exp_minus((bound - reach + 1) / scale, bits)
         end = exp_minus((bound + 1) / scale, bits)
         ratio = exp_minus(1 / scale, bits)
-        return (start[1] - end[0]) * delta.denominator <= delta.numerator * (one + ratio[0] - 2 * end[1])
+        return Fraction(start[1] - end[0], (1 << bits) + ratio[0] - 2 * end[1])
 
     low, high = reach - 1, max(2 * reach, 2)
-    while not is_private(high):
+    while outside(high) > delta:
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if is_private(middle) else (middle, high)
-    return high
+        low, high = (low, middle) if outside(middle) <= delta else (middle, high)
+    return high, outside(high)

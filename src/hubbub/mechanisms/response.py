@@ -16,7 +16,7 @@ from hubbub.mechanisms.lattice import Floats, exact_numbers, integer_array, is_i
 from hubbub.mechanisms.mechanism import Mechanism
 from hubbub.numeric.enclosure import Enclosure, exp_minus, quotient
 from hubbub.numeric.rational import Number, count, float_up, fraction_between, is_whole, one_of, positive
-from hubbub.privacy.families import PureDP
+from hubbub.privacy.finite import RandomizedResponseDP
 from hubbub.privacy.loss import Loss, Neighbours
 from hubbub.randomness.bits import Bits
 from hubbub.randomness.choice import draw_below, uniform_below
@@ -47,7 +47,8 @@ class RandomizedResponse(Mechanism):
     epsilon, or gamma for two categories. Answers are 0..categories-1 (or False and True); others count as the
     nearest.
 
-    Claim: epsilon-DP under replace-one for each person's report, epsilon = ln((1/2 + gamma)/(1/2 - gamma)), tight.
+    Claim: epsilon-DP under replace-one for each person's report, epsilon = ln((1/2 + gamma)/(1/2 - gamma)), tight. The
+        loss is that of the report's own law, RandomizedResponseDP.
     Proof: W65; the largest ratio of report probabilities is keep/(move to one given other category) = e**epsilon.
         (The notes' 4 gamma is below this for every gamma: at 1/4 the truth is ln 3 = 1.0986, not 1.)
     Assumes: each person reports once; the set of people who report is public.
@@ -86,7 +87,8 @@ class RandomizedResponse(Mechanism):
 
     @property
     def loss(self) -> Loss:
-        return PureDP(Fraction(self.epsilon) if self._price is None else self._price, neighbours="replace")
+        price = Fraction(self.epsilon) if self._price is None else self._price
+        return RandomizedResponseDP(price, self.categories, neighbours="replace")
 
     @property
     def keep_probability(self) -> float:

@@ -22,8 +22,9 @@ from hubbub.mechanisms.laplace import MORE_PRIVACY
 from hubbub.mechanisms.lattice import Floats, exact_numbers, score_grid
 from hubbub.mechanisms.mechanism import Mechanism
 from hubbub.numeric.rational import Number, count, float_up, fraction_between, positive, rational, yes_or_no
-from hubbub.privacy.families import BoundedRange, PureDP
+from hubbub.privacy.families import PureDP
 from hubbub.privacy.loss import Loss, Neighbours, check_neighbours
+from hubbub.privacy.ranges import BoundedRange
 from hubbub.randomness.bits import Bits
 from hubbub.randomness.choice import draw_below, exp_choice, exp_events
 from hubbub.randomness.laplace import DiscreteLaplace

@@ -10,7 +10,7 @@ from fractions import Fraction
 from hubbub.errors import BudgetExceeded, ParameterError, ParameterTypeError
 from hubbub.numeric.rational import Number, float_down, positive, rational
 from hubbub.privacy import renyi
-from hubbub.privacy.families import ApproxDP, NoLoss
+from hubbub.privacy.families import NoLoss
 from hubbub.privacy.loss import Loss, Neighbours, check_delta, check_neighbours, compose
 
 LEVELS = 32
@@ -48,14 +48,9 @@ class _Filter:
         sum_epsilon: Fraction = self.sum_epsilon
         sum_delta: Fraction = self.sum_delta
         for part, n in loss._parts():
-            pure = part._pure()
-            if pure is None and isinstance(part, ApproxDP):
-                pure = rational("epsilon", part.epsilon_bound)
-                sum_delta += n * rational("delta", part.delta_bound)
-            if pure is None:
-                sum_delta = Fraction(1)  # no such price: the sums are spent for good
-                pure = Fraction(0)
-            sum_epsilon += n * pure
+            epsilon, delta = part._basic() or (Fraction(0), Fraction(1))  # no such price: the sums are spent for good
+            sum_epsilon += n * epsilon
+            sum_delta += n * delta
         grown = self.sum_renyi + loss.renyi(self.order) if self.delta else math.inf
         return sum_epsilon, sum_delta, grown * (1 + 2.0**-50)
 

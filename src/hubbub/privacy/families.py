@@ -1,4 +1,4 @@
-"""The kinds of losses: pure, approximate, Renyi, concentrated, Gaussian, Laplace, bounded range, sampled."""
+"""The plain kinds of losses: pure, approximate, Renyi, concentrated, Gaussian, Laplace."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from hubbub.errors import ParameterError
 from hubbub.numeric.rational import Number, count, float_up, fraction_between, positive, rational, smaller_reading
 from hubbub.privacy import renyi as renyi_forms
+from hubbub.privacy.finite import response_delta, response_interval
 from hubbub.privacy.gaussian import delta_upper, epsilon_interval
 from hubbub.privacy.loss import (
     Loss,
@@ -18,6 +19,7 @@ from hubbub.privacy.loss import (
     check_delta,
     check_epsilon,
     check_neighbours,
+    gap_below,
     nudged_up,
 )
 from hubbub.privacy.pairs import (
@@ -97,20 +99,11 @@ class PureDP(Loss):
         return _two_atoms(self.epsilon_bound)
 
     def epsilon_interval(self, delta: Number) -> tuple[float, float]:
-        share = float(check_delta(delta)) * (1 + math.exp(-self.epsilon_bound))
-        if share * (1 - 2.0**-50) >= 1:
-            return 0.0, 0.0
-        low, high = (
-            self.epsilon_bound + math.log1p(-min(s, 1 - 1e-16))
-            for s in (share * (1 + 2.0**-50), share * (1 - 2.0**-50))
-        )
-        return max(0.0, low * (1 - 2.0**-48)), min(self.epsilon_bound, max(0.0, nudged_up(high)))
+        return response_interval(self.epsilon_bound, check_delta(delta), categories=2)
 
     def delta(self, epsilon: Number) -> float:
-        gap = float_up(max(Fraction(self.epsilon_bound), self._pure()) - check_epsilon(epsilon))
-        if gap <= 0 or check_epsilon(epsilon) >= self._pure():
-            return 0.0
-        return min(1.0, nudged_up(-math.expm1(-gap) / (1 + math.exp(-self.epsilon_bound))))
+        gap = gap_below(self.epsilon_bound, epsilon)
+        return response_delta(self.epsilon_bound, gap, categories=2) if gap else 0.0
 
     def renyi(self, order: Number) -> float:
         return nudged_up(renyi_forms.of_randomised_response(renyi_forms.check_order(order), self.epsilon_bound))
@@ -150,6 +143,9 @@ class ApproxDP(Loss):
 
     def _pair(self) -> Pair:
         return _two_atoms(self.epsilon_bound, self.delta_bound)
+
+    def _basic(self) -> tuple[Fraction, Fraction]:
+        return rational("epsilon", self.epsilon_bound), rational("delta", self.delta_bound)
 
     def epsilon_interval(self, delta: Number) -> tuple[float, float]:
         if check_delta(delta) < rational("delta", self.delta_bound):
@@ -385,45 +381,3 @@ class RenyiDP(Loss):
 
     def _fields(self) -> dict[str, Any]:
         return {"orders": list(self.orders), "epsilons": list(self.epsilons)}
-
-
-@dataclass(frozen=True)
-class BoundedRange(Loss):
-    """The exponential mechanism: losses of one neighbouring pair lie within a range of length epsilon.
-
-    Claim: epsilon-DP, and Renyi divergence min(epsilon, best two-point law of that range).
-    Proof: DR19, Lemma 2.3 and DDR20, Theorem 2: the worst law has losses t and t - epsilon; the largest over t is
-        taken.
-    Assumes: the stated epsilon is that of an exponential mechanism (also monotone), nothing weaker.
-
-    >>> round((BoundedRange(0.1) * 100).epsilon(1e-6), 2)
-    2.42
-    """
-
-    epsilon_bound: float
-    neighbours: Neighbours
-    tag: ClassVar[str] = "bounded range"
-
-    def __init__(self, epsilon: Number, neighbours: Neighbours = "add-remove") -> None:
-        object.__setattr__(self, "epsilon_bound", float_up(positive("epsilon", epsilon)))
-        object.__setattr__(self, "neighbours", check_neighbours(neighbours))
-
-    def __repr__(self) -> str:
-        return f"BoundedRange({self.epsilon_bound!r}, neighbours={self.neighbours!r})"
-
-    def _pure(self) -> Fraction:
-        return rational("epsilon", self.epsilon_bound)
-
-    def renyi(self, order: Number) -> float:
-        # CDFR20: min(xi + epsilon**2 a / 8, epsilon), a closed bound on the largest over t
-        a, e = renyi_forms.check_order(order), self.epsilon_bound
-        if e > 30:
-            return nudged_up(min(e, e * e * a / 8))
-        x = e / math.expm1(e)
-        return nudged_up(min(e, max(0.0, x - 1 - math.log(x) - e * e / 8) + e * e * a / 8))
-
-    def _group(self, size: int) -> Loss:
-        return BoundedRange(float_up(self._pure() * size), self.neighbours)
-
-    def _fields(self) -> dict[str, Any]:
-        return {"epsilon": self.epsilon_bound}

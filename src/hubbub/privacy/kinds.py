@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from hubbub.errors import ParameterError, ParameterTypeError
-from hubbub.privacy.families import ZCDP, ApproxDP, BoundedRange, GaussianDP, LaplaceDP, NoLoss, PureDP, RenyiDP
+from hubbub.privacy.discrete import DiscreteGaussianDP
+from hubbub.privacy.families import ZCDP, ApproxDP, GaussianDP, LaplaceDP, NoLoss, PureDP, RenyiDP
+from hubbub.privacy.finite import RandomizedResponseDP, TruncatedLaplaceDP
 from hubbub.privacy.loss import Composed, Loss
+from hubbub.privacy.ranges import BoundedRange
 from hubbub.privacy.sampling import SampledGaussian, Subsampled
 
 KINDS: dict[str, type[Loss]] = {
@@ -20,6 +23,9 @@ KINDS: dict[str, type[Loss]] = {
         ZCDP,
         RenyiDP,
         BoundedRange,
+        RandomizedResponseDP,
+        TruncatedLaplaceDP,
+        DiscreteGaussianDP,
         Subsampled,
         SampledGaussian,
     )

@@ -13,12 +13,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, Protocol, get_args
 
 from hubbub.errors import ParameterError, ParameterTypeError
 from hubbub.numeric.rational import Number, count, float_up, rational, smaller_reading
 from hubbub.privacy import accountant, renyi
-from hubbub.privacy.pairs import Pair
+from hubbub.privacy.pairs import Floats, Pair
 
 MOST_TIMES = 10**15
 """The largest number of repetitions that is priced."""
@@ -50,9 +50,27 @@ def check_epsilon(value: Number) -> Fraction:
     return exact
 
 
+def gap_below(bound: float, epsilon: Number) -> float:
+    """How far epsilon lies below a bound, rounded up, whichever way both are read; 0 from the bound on."""
+    decimal = rational("epsilon", bound)
+    if check_epsilon(epsilon) >= decimal:
+        return 0.0
+    return max(0.0, float_up(max(Fraction(bound), decimal) - smaller_reading("epsilon", epsilon)))
+
+
 def nudged_up(value: float) -> float:
     """A float a few units in the last place above, to cover the rounding of a short formula."""
     return value + abs(value) * 2.0**-48 + 5e-324
+
+
+class Curve(Protocol):
+    """Bounds on a whole privacy profile."""
+
+    def epsilon_interval(self, delta: float) -> tuple[float, float]:
+        """(lower, upper) on the epsilon at this delta."""
+
+    def delta_interval(self, epsilon: float) -> tuple[float, float]:
+        """(lower, upper) on the delta at this epsilon."""
 
 
 class Loss(ABC):
@@ -68,9 +86,22 @@ class Loss(ABC):
         """A dominating pair, or None where only Renyi divergences are known."""
         return None
 
+    def _attained(self) -> bool:
+        """Whether some mechanism of this loss is as telling as its pair, however often repeated: else no lower ends."""
+        return True
+
+    def _repeated(self, times: int) -> Curve | None:  # noqa: ARG002
+        """The profile of so many of these and nothing else, where it is known better than from the pair."""
+        return None
+
     def _pure(self) -> Fraction | None:
         """The exact epsilon at delta 0, or None where there is none."""
         return None
+
+    def _basic(self) -> tuple[Fraction, Fraction] | None:
+        """An exact (epsilon, delta) that basic composition may add up, or None where there is none."""
+        pure = self._pure()
+        return None if pure is None else (pure, Fraction(0))
 
     @abstractmethod
     def renyi(self, order: Number) -> float:
@@ -114,39 +145,61 @@ class Loss(ABC):
         """
         check_delta(delta)
         exact = smaller_reading("delta", delta)
-        pure = self._pure_total()
-        ceiling = math.inf if pure is None else float_up(pure)
+        basic = self._basic_total()
+        ceiling = math.inf if basic is None or check_delta(delta) < basic[1] else float_up(basic[0])
         if not exact:
-            return (0.0 if pure is None else ceiling, ceiling)
-        pairs = self._pairs()
-        if pairs is None:
-            return 0.0, min(ceiling, nudged_up(renyi.best_epsilon(self.renyi, float(exact))))
-        low, high = accountant.epsilon_interval(pairs, float(exact))
-        if math.isinf(high) or high - low > 0.01 * high:  # where the grid cannot do better, a Renyi price may
+            return (0.0 if math.isinf(ceiling) else ceiling, ceiling)
+        curve = self._bounds()
+        low, high = curve.epsilon_interval(float(exact)) if curve else (0.0, math.inf)
+        if math.isinf(high) or high - low > 0.01 * high:  # where nothing better is known, a Renyi price may do
             high = min(high, nudged_up(renyi.best_epsilon(self.renyi, float(exact))))
         return low, min(high, ceiling)
 
     def delta(self, epsilon: Number) -> float:
         """A certified upper bound on the delta at this epsilon."""
         exact = check_epsilon(epsilon)
-        pure = self._pure_total()
-        if pure is not None and exact >= pure:
+        basic = self._basic_total()
+        ceiling = float_up(basic[1]) if basic is not None and exact >= basic[0] else 1.0
+        if not ceiling:
             return 0.0
-        pairs = self._pairs()
         at = float(smaller_reading("epsilon", epsilon))
-        if pairs is None:
-            return min(1.0, nudged_up(renyi.best_delta(self.renyi, at)))
-        low, high = accountant.delta_interval(pairs, at)
-        return high if high - low <= 0.1 * high else min(high, nudged_up(renyi.best_delta(self.renyi, at)))
+        curve = self._bounds()
+        low, high = curve.delta_interval(at) if curve else (0.0, 1.0)
+        if high - low > 0.1 * high:
+            high = min(high, nudged_up(renyi.best_delta(self.renyi, at)))
+        return min(high, ceiling)
 
-    def _pure_total(self) -> Fraction | None:
-        total = Fraction(0)
+    def _bounds(self) -> Curve | None:
+        """The profile of the whole: its only part's own, or the accountant's; None where Renyi prices are all."""
+        parts = self._parts()
+        own = parts[0][0]._repeated(parts[0][1]) if len(parts) == 1 else None
+        pairs = None if own else self._pairs()
+        return own or (None if pairs is None else _Accounted(pairs, all(part._attained() for part, _ in parts)))
+
+    def _basic_total(self) -> tuple[Fraction, Fraction] | None:
+        """The sums of all parts' epsilons and deltas (C1)."""
+        epsilon, delta = Fraction(0), Fraction(0)
         for part, n in self._parts():
-            pure = part._pure()
-            if pure is None:
+            basic = part._basic()
+            if basic is None:
                 return None
-            total += n * pure
-        return total
+            epsilon, delta = epsilon + n * basic[0], delta + n * basic[1]
+        return epsilon, delta
+
+    def distribution(self, points: int = 1000) -> tuple[Floats, Floats, float]:
+        """The privacy-loss distribution, to look at: losses, their probabilities, and the probability of infinity.
+
+        Of one loss, single losses are exact, and others are gathered in so many cells, each at its middle. Of a
+        composition, it is a numerical approximation on about so many cells, of the forward direction: price with
+        ``epsilon`` and ``delta``, which are certified. Where no mechanism has one fixed law, it is that of the
+        dominating pair.
+        """
+        from hubbub.privacy.distribution import gathered
+
+        pairs = self._pairs()
+        if pairs is None:
+            raise ParameterTypeError("loss", self, "has no loss distribution", "only its Renyi divergences are known")
+        return gathered(pairs, count("points", points, least=2))
 
     # algebra
 
@@ -257,6 +310,22 @@ class Loss(ABC):
         from hubbub.privacy.kinds import read
 
         return read(data)
+
+
+@dataclass(frozen=True)
+class _Accounted:
+    """The accountant's curve; its lower ends count only where the pairs are attained."""
+
+    pairs: accountant.Parts
+    attained: bool
+
+    def epsilon_interval(self, delta: float) -> tuple[float, float]:
+        low, high = accountant.epsilon_interval(self.pairs, delta)
+        return low if self.attained else 0.0, high
+
+    def delta_interval(self, epsilon: float) -> tuple[float, float]:
+        low, high = accountant.delta_interval(self.pairs, epsilon)
+        return low if self.attained else 0.0, high
 
 
 @dataclass(frozen=True)

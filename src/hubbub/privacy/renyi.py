@@ -66,6 +66,35 @@ def of_randomised_response(order: float, epsilon: float) -> float:
     return min(plain, (log + CANCELLATION * (1 + order * epsilon)) / (order - 1))
 
 
+def of_categories(order: float, epsilon: float, categories: int) -> float:
+    """Randomised response over several categories, from the moments of its losses epsilon, 0 and -epsilon."""
+    rise = (order - 1) * epsilon
+    others = math.exp(-epsilon)
+    keep = 1 / (1 + (categories - 1) * others)
+    if rise > 30:
+        rest = math.exp(-rise) * ((categories - 2) + math.exp(-rise)) * others
+        log = rise + math.log(keep) + math.log1p(rest) + CANCELLATION * (1 + rise)
+    else:
+        up, down = keep * math.expm1(rise), keep * others * math.expm1(-rise)
+        log = math.log1p(up + down + CANCELLATION * (up - down))
+    return min(of_randomised_response(order, epsilon), log / (order - 1))
+
+
+def of_bounded_range(order: float, epsilon: float) -> float:
+    """The largest divergence of any law whose losses lie within a range of length epsilon.
+
+    By convexity in e**-loss it has two losses, t and t - epsilon, with E[e**((a - 1) loss)] equal to
+    (u**(a - 1) (1 - e**(-a eps)) - u**a (e**-eps - e**(-a eps))) / (1 - e**-eps), u = e**t. That is largest at
+    u = (1 - 1/a) (e**(a eps) - 1)/(e**((a - 1) eps) - 1). Never above a eps**2/8: under Q, the logarithm of the
+    loss's moments vanishes at 0 and 1, and bends by at most a variance within the range, eps**2/4.
+    """
+    whole, part = -math.expm1(-order * epsilon), -math.expm1(-(order - 1) * epsilon)
+    best = math.log1p(-1 / order) + epsilon + math.log(whole / part)
+    rest = math.log(whole / -math.expm1(-epsilon)) - math.log(order)
+    lost = CANCELLATION * (2 + epsilon + math.log(order)) * (1 + 1 / (order - 1))
+    return min(epsilon, epsilon * epsilon * order / 8, best + rest / (order - 1) + lost)
+
+
 def of_laplace(order: float, shift: float) -> float:
     """M17, Proposition 6: two Laplace laws ``shift`` scales apart."""
     first = math.log(order / (2 * order - 1)) + shift * (order - 1)

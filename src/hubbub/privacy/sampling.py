@@ -67,6 +67,9 @@ class Subsampled(Loss):
         assert pair is not None
         return PoissonPair(pair, self.rate) if self.scheme == "poisson" else WithoutReplacementPair(pair, self.rate)
 
+    def _attained(self) -> bool:
+        return self.base._attained()
+
     def _pure(self) -> Fraction | None:
         pure = self.base._pure()
         if pure is None:
