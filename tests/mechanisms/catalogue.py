@@ -106,6 +106,8 @@ def cells() -> list[Cell]:
         add(f"gaussian int {epsilon}", hb.Gaussian(1, epsilon=epsilon, delta=delta), 0, 1, -1)
         add(f"gaussian float {epsilon}", hb.Gaussian(1.0, epsilon=epsilon, delta=delta), 0.0, 1.0, -1.0, 0.5)
         add(f"discrete gaussian {epsilon}", hb.DiscreteGaussian(1, epsilon=epsilon, delta=delta), 0, 1, -1)
+        single = hb.DiscreteGaussian(3, epsilon=epsilon, delta=delta, max_length=1)
+        add(f"discrete gaussian single {epsilon}", single, 0, 3, -3, 2)
     add("gaussian by sigma", hb.Gaussian(3, sigma=1.5), 0, 3)
     add("gaussian small sigma", hb.Gaussian(1, sigma=0.3), 0, 1)
     add("gaussian classical", hb.Gaussian.classical(1, epsilon=0.5, delta=1e-5), 0, 1)

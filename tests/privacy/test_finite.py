@@ -39,7 +39,7 @@ def cut_laplace(epsilon: float, steps: int, bound: int, centre: int, reach: int)
 # Randomised response.
 
 
-@given(st.floats(1e-3, 30), st.integers(2, 9), st.floats(0, 1.2))
+@given(st.floats(1e-3, 30), st.integers(2, 9), st.just(0.0) | st.floats(1e-6, 1.2))
 def test_reports_cost_what_their_law_costs(bound: float, categories: int, fraction: float) -> None:
     loss, epsilon = hb.RandomizedResponseDP(bound, categories), fraction * bound
     with mpmath.workprec(200):
@@ -110,7 +110,7 @@ def test_groups_and_relations_of_reports() -> None:
     with pytest.raises(ParameterError, match="cannot be mixed"):
         one + added
     assert one.subsample(0.1, "without-replacement").epsilon() < 0.1
-    for bad in (1, 0, 2.5, True):
+    for bad in (1, 0, 2.5, True, 10**400):
         with pytest.raises(ParameterError, match="categories"):
             hb.RandomizedResponseDP(0.5, bad)
 
@@ -138,7 +138,7 @@ def failure(epsilon: float, steps: int, bound: int) -> mpmath.mpf:
 
 
 @settings(max_examples=60)
-@given(cut_laws(), st.floats(0, 1.1))
+@given(cut_laws(), st.just(0.0) | st.floats(1e-6, 1.1))
 def test_cut_noise_costs_what_its_law_costs(law: tuple[float, int, int], fraction: float) -> None:
     """Around 0 against around ``steps``, listed point by point, at every kind of epsilon."""
     bound, steps, cut = law
@@ -285,12 +285,19 @@ def test_cut_noise_that_cannot_be() -> None:
         hb.TruncatedLaplaceDP(3, 0.4, steps=1)
     with pytest.raises(ParameterError, match="smaller group"):
         hb.TruncatedLaplaceDP(300, 1e-12).group(3)
-    for bad in ((0, 1e-6, 1), (1, 0, 1), (1, 1, 1), (1, 1e-6, 0), (1, 1e-6, 1.5)):
+    for bad in ((0, 1e-6, 1), (1, 0, 1), (1, 1, 1), (1, 1e-6, 0), (1, 1e-6, 1.5), (1, 1e-6, 10**400)):
         with pytest.raises(ParameterError):
             hb.TruncatedLaplaceDP(*bad)
-    assert hb.TruncatedLaplaceDP(0.1, 1e-6, 5).to_replace() == hb.TruncatedLaplaceDP(0.1, 1e-6, 5).group(2).__class__(
-        0.2, hb.TruncatedLaplaceDP(0.1, 1e-6, 5).group(2).delta_bound, 10, "replace"
-    )
+
+
+def test_cut_noise_as_a_value() -> None:
+    loss = hb.TruncatedLaplaceDP(0.1, 1e-6, 5)
+    pair = loss.group(2)
+    assert loss.to_replace() == hb.TruncatedLaplaceDP(0.2, pair.delta_bound, 10, "replace")
+    assert pair.delta_bound == pytest.approx(1e-6 * (1 + math.exp(0.1)))
+    for value in (loss, hb.TruncatedLaplaceDP(0.1, 1e-6), loss * 3 + hb.PureDP(1)):
+        assert hb.Loss.from_json(value.to_json()) == value
+    assert hb.TruncatedLaplaceDP(0.1, 1e-6).group(3).steps is None
 
 
 @settings(max_examples=40)

@@ -12,7 +12,20 @@ from hypothesis import strategies as st
 import hubbub as hb
 from hubbub.errors import ParameterError
 
-LOSSES = [hb.PureDP(0.7), hb.ApproxDP(0.7, 1e-4), hb.GaussianDP(0.9), hb.ZCDP(0.3), hb.GaussianDP(0.01), hb.PureDP(30)]
+LOSSES = [
+    hb.PureDP(0.7),
+    hb.ApproxDP(0.7, 1e-4),
+    hb.GaussianDP(0.9),
+    hb.ZCDP(0.3),
+    hb.GaussianDP(0.01),
+    hb.PureDP(30),
+    hb.RandomizedResponseDP(0.7, 5),
+    hb.TruncatedLaplaceDP(0.7, 1e-4, steps=7),
+    hb.TruncatedLaplaceDP(0.7, 1e-70, neighbours="replace"),
+    hb.DiscreteGaussianDP(2, 3.0),
+    hb.DiscreteGaussianDP(1000, 5000.0),
+    hb.BoundedRange(0.7),
+]
 
 
 def gaussian_delta(mu: float, epsilon: float) -> mpmath.mpf:

@@ -20,8 +20,8 @@ LISTED_SIGMA = 2000.0
 """Up to this standard deviation all probabilities are listed; beyond, sums over integers are corrected integrals."""
 LISTED_ATOMS = 256
 """So many losses are atoms; more are counted in intervals."""
-FAR = 38.5
-"""Probabilities so many deviations out are below the smallest double."""
+FAR, FARTHEST = 38.5, 40.0
+"""Probabilities so many deviations out are below the smallest double, and all that is beyond adds up to nothing."""
 LARGEST_RATIO = 10**50
 """A sensitivity of more deviations than this is refused."""
 NARROW = 0.05
@@ -39,7 +39,7 @@ def _listed(sigma: float) -> tuple[Floats, Floats]:
 def integer_masses(cuts: Floats, sigma: float) -> Floats:
     """The discrete Gaussian's mass on the integers below the first cut, from each cut to the next, from the last on."""
     if sigma > LISTED_SIGMA:
-        return _corrected((cuts - 0.5) / sigma, sigma)
+        return _corrected(np.clip((cuts - 0.5) / sigma, -FARTHEST, FARTHEST), sigma)
     k, chances = _listed(sigma)
     starts = np.append(0, np.clip(cuts - k[0], 0, len(k)).astype(np.int64))
     sums = np.add.reduceat(np.append(chances, 0.0), starts)
@@ -150,7 +150,7 @@ class DiscreteGaussianDP(Loss):
             low, high = super().epsilon_interval(delta)
             return low, min(high, self._concentrated().epsilon(delta))
         low, high = (self._inverse(exact, error) for error in (-RELATIVE_ERROR, RELATIVE_ERROR))
-        return low * (1 - RELATIVE_ERROR), nudged_up(high)
+        return low * (1 - RELATIVE_ERROR), nudged_up(high) if high else 0.0
 
     def _inverse(self, delta: float, error: float) -> float:
         """Where the profile, off by this error, meets delta; between losses it is linear in e**epsilon."""

@@ -20,7 +20,6 @@ from hubbub.privacy.loss import (
     Loss,
     Neighbours,
     check_delta,
-    check_epsilon,
     check_neighbours,
     gap_below,
     nudged_up,
@@ -71,6 +70,7 @@ class RandomizedResponseDP(Loss):
     def __init__(self, epsilon: Number, categories: int = 2, neighbours: Neighbours = "replace") -> None:
         object.__setattr__(self, "epsilon_bound", float_up(positive("epsilon", epsilon)))
         object.__setattr__(self, "categories", count("categories", categories, least=2))
+        positive("categories", self.categories)  # within what doubles hold
         object.__setattr__(self, "neighbours", check_neighbours(neighbours))
 
     def __repr__(self) -> str:
@@ -214,7 +214,7 @@ class TruncatedLaplaceDP(Loss):
     ) -> None:
         object.__setattr__(self, "epsilon_bound", float_up(positive("epsilon", epsilon)))
         object.__setattr__(self, "delta_bound", float_up(fraction_between("delta", delta, 0, 1)))
-        object.__setattr__(self, "steps", None if steps is None else count("steps", steps))
+        object.__setattr__(self, "steps", None if steps is None else int(positive("steps", count("steps", steps))))
         object.__setattr__(self, "neighbours", check_neighbours(neighbours))
         if not self._pair().reaches():
             raise ParameterError(
@@ -244,10 +244,9 @@ class TruncatedLaplaceDP(Loss):
         return max(0.0, (bound - broken) * (1 - ROUNDING)), min(bound, nudged_up(bound - held))
 
     def delta(self, epsilon: Number) -> float:
-        check_epsilon(epsilon)
-        return min(
-            1.0, self.delta_bound + self._pair().profile(gap_below(self.epsilon_bound, epsilon)) * (1 + ROUNDING)
-        )
+        gap = gap_below(self.epsilon_bound, epsilon)
+        beyond = self._pair().profile(gap) * (1 + ROUNDING)
+        return min(1.0, nudged_up(self.delta_bound + beyond)) if gap else self.delta_bound
 
     def renyi(self, order: Number) -> float:
         renyi_forms.check_order(order)
