@@ -39,6 +39,8 @@ POINTS, FINE_POINTS = 1 << 19, 1 << 20
 """Grid points, over all parts and stages, that a coarse and a fine pass may use."""
 REFINEMENTS, WIDE = 5, 5e-3
 """How often grids are refined; relative width at which it is tried whether rare steps decide."""
+LEAST = 1e-4
+"""Of the deviation of the sum of losses: smaller epsilons need no relative precision."""
 TAIL_SHARE = 1e-6
 """Of delta, what the losses cut off at the far end of every step may add up to."""
 SMALLEST_MASS = 1e-307
@@ -68,7 +70,8 @@ def epsilon_interval(parts: Parts, delta: float) -> tuple[float, float]:
         return (math.inf, math.inf) if infinite * (1 - 1e-9) > delta else (0.0, math.inf)
     if sum(n for _, n in parts) == 1:
         return _one_step(parts[0][0], delta)
-    questions = [Question.about_delta(side, sketch, delta) for side, sketch in _directions(parts, delta)]
+    finite = delta - infinite  # what is left to the finite losses
+    questions = [Question.about_delta(side, sketch, finite) for side, sketch in _directions(parts, finite)]
     return _answer(questions, lambda profile: profile.epsilon(delta), PRECISION)
 
 
@@ -162,7 +165,8 @@ class Question:
     def about_delta(cls, parts: Parts, sketch: Sketch, delta: float) -> Question:
         """Which epsilon is it?"""
         tilt, slope, epsilon = sketch.tilt_for_delta(delta)
-        return cls(parts, sketch, tilt, slope, max(epsilon, 1e-12), delta, asked_delta=True)
+        least = LEAST * math.sqrt(float(sketch.counts @ sketch.moments(tilt)[2]))
+        return cls(parts, sketch, tilt, slope, max(epsilon, least, 1e-12), delta, asked_delta=True)
 
     @classmethod
     def about_epsilon(cls, parts: Parts, sketch: Sketch, epsilon: float) -> Question:
@@ -248,21 +252,19 @@ def _answer(questions: Sequence[Question], read: Read, precision: float) -> tupl
     step = main.spacing(0.3 * precision)
     bounds = {q: _upper(q, read, q.spacing(0.3 * precision)) for q in (main, *others)}
     main = max(bounds, key=lambda q: bounds[q])
-    low, below = 0.0, step
+    low, below = 0.0, _affordable(main, step, POINTS)
     for _ in range(REFINEMENTS):
         with suppress(TooLong):
             low = max(low, read(main.profile(below, upper=False)))
         if bounds[main] - low <= precision * bounds[main] or main.stages(below / 2)[1] > POINTS:
             break
         below /= 2
-    fine = min(main.spacing(FINE), FINE_STEP)
-    while main.stages(fine)[1] > FINE_POINTS:
-        fine *= 1.2
+    fine = _affordable(main, min(main.spacing(FINE), FINE_STEP), FINE_POINTS)
     if fine < step:
         for q in bounds:
             if bounds[q] > low:
                 bounds[q] = min(bounds[q], _upper(q, read, fine))
-    if max(bounds.values()) - low > WIDE * max(bounds.values()):
+    if low < (1 - WIDE) * max(bounds.values()):
         for q in bounds:
             case_low, case_high = _by_cases(q, read)
             low, bounds[q] = max(low, case_low), min(bounds[q], case_high)
@@ -282,10 +284,16 @@ def _by_cases(question: Question, read: Read) -> tuple[float, float]:
     return read(both[0]), read(both[1])
 
 
+def _affordable(question: Question, spacing: float, points: int) -> float:
+    """This grid step, or the next at which so many grid points are enough."""
+    while question.stages(spacing)[1] > points and spacing < 1:
+        spacing *= 1.2
+    return spacing
+
+
 def _upper(question: Question, read: Read, spacing: float) -> float:
     """The upper bound at about this grid step, or the finest that can be had."""
-    while question.stages(spacing)[1] > 2 * FINE_POINTS:
-        spacing *= 1.5
+    spacing = _affordable(question, spacing, 2 * FINE_POINTS)
     for _ in range(REFINEMENTS):
         try:
             return read(question.profile(spacing, upper=True))

@@ -28,6 +28,8 @@ CUT = 1e-12
 ROUNDING = 2.0**-52
 LARGEST_EXPONENT = 500.0
 """Tilts are undone up to this exponent."""
+DOUBLINGS = 30
+"""Steps, each twice the last, in which an epsilon is looked for beyond the largest loss."""
 BLOCKS, MANY = 256, 8
 """Pieces a law is summed up in where a rough idea of it is enough; and from how many laws on their sum is looked at."""
 
@@ -145,7 +147,7 @@ def compose(laws: Sequence[tuple[Law, int]]) -> Law:
         return one
     spacing, upper = one.spacing, one.upper
     centre = sum(n * law.moments()[0] for law, n in laws)
-    below, above = _window(laws, centre)
+    below, above, missing = _window(laws, centre)
     if (below + above) / spacing > LONGEST:
         raise TooLong
     transforms: Any = _transforms()
@@ -169,7 +171,6 @@ def compose(laws: Sequence[tuple[Law, int]]) -> Law:
     apart = np.where(largest <= 1.0, np.exp(np.minimum(largest, 1.0)) - strength, 1.0 + strength)
     noise = 2 * float(np.maximum(apart, 0.0).sum()) / size
     noise += ROUNDING * 8 * math.log2(size + 1) * math.sqrt(2 * _dot(strength, strength)) / size * 2
-    missing = 2 * CUT
     astray = math.expm1(sum(n * math.log1p(law.astray) for law, n in laws)) + missing if upper else 0.0
     # what wraps around adds to an entry; it may all be in one
     weights = np.maximum(weights, 0.0) + noise if upper else np.maximum(weights - noise - missing, 0.0)
@@ -200,8 +201,8 @@ def _power(base: Any, count: int) -> Any:
         base = base * base
 
 
-def _window(laws: Sequence[tuple[Law, int]], centre: float) -> tuple[float, float]:
-    """How far below and above the centre the tilted sum reaches, up to a mass of CUT at either side.
+def _window(laws: Sequence[tuple[Law, int]], centre: float) -> tuple[float, float, float]:
+    """How far below and above the centre the tilted sum reaches, and the mass beyond: at most CUT at either side.
 
     Chernoff: P(sum - centre > r) <= E[e**(t (sum - centre))] e**(-t r) for every t > 0; solved for r. The t is chosen
     by a rough idea of the law, the bound computed from the law itself.
@@ -220,11 +221,13 @@ def _window(laws: Sequence[tuple[Law, int]], centre: float) -> tuple[float, floa
 
     first = sum(n * (law.start + law.spacing * int(law.points[0])) for law, n in laws)
     last = sum(n * (law.start + law.spacing * int(law.points[-1])) for law, n in laws)
-    reaches = []
+    reaches, missing = [], 0.0
     for side, most in ((-1, centre - first), (1, last - centre)):
         best = min(tries, key=lambda t: bound(rough, side * t))
-        reaches.append(min(max(bound(laws, side * best), 0.0), most) + laws[0][0].spacing)
-    return reaches[0], reaches[1]
+        far = max(bound(laws, side * best), 0.0)
+        missing += CUT if far < most else 0.0
+        reaches.append(min(far, most) + laws[0][0].spacing)
+    return reaches[0], reaches[1], missing
 
 
 class Profile:
@@ -262,7 +265,7 @@ class Profile:
         away = epsilon - self._centre
         k = int(np.searchsorted(self._losses, epsilon, "right"))
         tail = float(self._tails[k])
-        inside = tail - math.exp(max(away, -700.0)) * float(self._discounted[k])
+        inside = tail - math.exp(away) * float(self._discounted[k]) if tail else 0.0
         lost = self._summing * tail
         if law.upper:
             missing = law.astray * math.exp(min(-law.tilt * away, 700.0)) if law.astray else 0.0
@@ -288,8 +291,14 @@ def where_met(
         if low <= least:
             return max(0.0, low) if upper else 0.0
         low, high, step = max(low - step, least), low, 2 * step
-    if bound(high) > delta:
-        return math.inf if upper else max(0.0, high)
+    if not upper and bound(high) > delta:
+        return max(0.0, high)
+    for _ in range(DOUBLINGS):  # beyond the largest loss there may still be doubt, falling with the tilt
+        if bound(high) <= delta:
+            break
+        low, high, step = high, high + step, 2 * step
+    else:
+        return math.inf
     while high - low > 1e-10 * high:
         middle = (low + high) / 2
         if middle in (low, high):
