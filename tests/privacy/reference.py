@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
@@ -25,6 +26,8 @@ from privacy import truths
 from privacy.truths import Gaussian, Laplace, Response, Sampled, Truth, Unresolved, WithoutReplacement
 
 import hubbub as hb
+from hubbub.privacy import accountant
+from hubbub.privacy.pairs import Atoms
 
 SLACK = 1e-9
 """What the references may be off by, relatively."""
@@ -34,11 +37,28 @@ SMALLEST_DELTA = 1e-12
 
 
 @dataclass(frozen=True)
+class Finite:
+    """A mechanism of finitely many outcomes, chances p or q, straight to the accountant."""
+
+    p: tuple[Fraction, ...]
+    q: tuple[Fraction, ...]
+    times: int
+
+    def epsilon_interval(self, delta: float) -> tuple[float, float]:
+        """Certified, as a loss has it."""
+        points = tuple(sorted((math.log(a / b), float(a)) for a, b in zip(self.p, self.q, strict=True)))
+        return accountant.epsilon_interval(((Atoms(points, symmetric=False), self.times),), delta)
+
+    def __repr__(self) -> str:
+        return f"[{' '.join(map(str, self.p))}] against [{' '.join(map(str, self.q))}] * {self.times}"
+
+
+@dataclass(frozen=True)
 class Setting:
     """A loss at a delta, and how its true price is found."""
 
     kind: str
-    loss: hb.Loss
+    loss: hb.Loss | Finite
     delta: float
     truth: Callable[[], Truth]
 
@@ -161,6 +181,13 @@ def failures(draw: Draw) -> Setting:
     )
 
 
+def finite(draw: Draw) -> Setting:
+    laws = [[draw.whole(1, 1000) for _ in range(4)] for _ in range(2)]
+    p, q = (tuple(Fraction(weight, sum(law)) for weight in law) for law in laws)
+    times, delta = draw.whole(1, 6), draw.delta(1e-8)
+    return Setting("finite", Finite(p, q, times), delta, partial(truths.by_enumeration, p, q, times, delta))
+
+
 def few_laplaces(draw: Draw) -> Setting:
     shift, steps, delta = draw.log(0.01, 8), draw.whole(1, 10), draw.delta()
     return Setting("few laplaces", hb.LaplaceDP(shift) * steps, delta, partial(truths.by_laplace, shift, steps, delta))
@@ -222,15 +249,16 @@ def mixed(draw: Draw) -> Setting:
 
 
 SHARES = {
-    one_step: 16,
+    one_step: 14,
     two_steps: 6,
     gaussians: 8,
     responses: 8,
     two_responses: 4,
     failures: 3,
+    finite: 3,
     few_laplaces: 5,
     many_laplaces: 4,
-    many_steps: 28,
+    many_steps: 27,
     groups: 3,
     without_replacement: 3,
     mixed: 12,

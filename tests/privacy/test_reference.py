@@ -1,6 +1,7 @@
 """Never below the truth: random settings against references that share nothing with the accountant."""
 
 import math
+from fractions import Fraction
 
 import pytest
 from privacy import truths
@@ -89,8 +90,8 @@ def test_inversion_agrees_with_exact_laplaces() -> None:
 
 @pytest.mark.parametrize("pair", [Response(0.7), Response(0.7, 0.2)])
 def test_responses_agree_with_enumeration(pair: Response) -> None:
-    p = [chance for _, chance in pair.atoms()]
-    q = [chance for _, chance in pair.atoms(forward=False)]
+    p = [Fraction(chance) for _, chance in pair.atoms()]
+    q = [Fraction(chance) for _, chance in pair.atoms(forward=False)]
     for delta in (1e-2, 1e-4):
         truth = truths.by_enumeration(p, q, 7, delta).epsilon
         assert truths.by_responses([(pair, 7)], delta).epsilon == pytest.approx(truth, rel=1e-12)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
 
@@ -52,8 +53,8 @@ class Nodes:
         rows = np.arange(-(-count // width))
         inner = np.exp(1j * step * np.outer(self.losses, np.arange(width)))
         outer = np.exp(self.logs - top + 1j * step * np.outer(first + width * rows, self.losses))
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log((outer @ inner).ravel()[:count]) + top)
+        sums = (outer @ inner).ravel()[:count]
+        return np.asarray(np.log(np.where(sums == 0, 1e-300, sums)) + top)
 
     def __len__(self) -> int:
         return len(self.logs)
@@ -86,8 +87,9 @@ class Sampled:
     rate: float
     people: int = 1
     replace: bool = False
-    floor: float = -math.inf
-    """Outcomes of less probability than e**floor may be left out."""
+    floor: float = -120.0
+    """Outcomes of less probability than e**floor are faded out: with small losses the tilt is large, and e**(tilt loss)
+    would put all its weight on outcomes hundreds of deviations away that never happen."""
 
     symmetric = property(lambda self: self.replace)
 
@@ -96,9 +98,18 @@ class Sampled:
         weights = [math.comb(k, j) * q**j * (1 - q) ** (k - j) for j in range(k + 1)]
         return log_mixture(weights, [sign * j for j in range(k + 1)], self.sigma, x)
 
+    def reach(self) -> tuple[float, float, float]:
+        """From where to where outcomes count, and over what width they fade."""
+        far, width = self.sigma * math.sqrt(-2 * self.floor) * 1.02, self.sigma / 8
+        return -far - (self.people if self.replace else 0), far + self.people, width
+
     def parts(self, x: Complex) -> tuple[Complex, Complex]:
         """ln of Q's density and the loss, at x."""
+        from scipy.special import log_ndtr
+
         normal = -(x**2) / (2 * self.sigma**2) - math.log(self.sigma * math.sqrt(2 * math.pi))
+        low, high, width = self.reach()
+        normal = normal + log_ndtr((high - x) / width) + log_ndtr((x - low) / width)
         up = self._mixture(1, x)
         if not self.replace:
             return np.asarray(normal), up
@@ -133,34 +144,22 @@ def _nodes(pair: Sampled, t0: float) -> Nodes:
 def _relevant(pair: Sampled, t0: float) -> tuple[float, float, float]:
     """The x over which density * e**(t0 loss) matters, and how far above the real line to integrate."""
     sigma, k = pair.sigma, pair.people
-    reach = 15 * sigma + k * (abs(t0) + 2)
-    step = min(sigma / 4, sigma**2 / (2 * k))
-    if reach / step > 2 * 10**6:
-        raise Unresolved
-    x = np.arange(-reach, reach, step)
-    density, losses = pair.parts(x.astype(complex))
-    shape = (density + t0 * losses).real
-    size = _near(shape, x, pair)
-    kept = np.flatnonzero(size > size.max() - EXACT)
+    low, high, width = pair.reach()
+    step = min(width / 2, sigma**2 / (2 * k))
+    while True:
+        low, high = low - 12 * width, high + 12 * width
+        x = np.arange(low, high, step)
+        density, losses = pair.parts(x.astype(complex))
+        size = (density + t0 * losses).real
+        kept = np.flatnonzero(size > size.max() - EXACT)
+        if kept[0] > 0 and kept[-1] < len(x) - 1:
+            break
+        if len(x) > 2 * 10**6:
+            raise Unresolved
+        width *= 2
     first, last = max(kept[0] - 1, 0), min(kept[-1] + 2, len(x) - 1)
-    bend = float(np.max(-np.diff(shape[max(first - 1, 0) : last + 2], 2))) / step**2
+    bend = float(np.max(-np.diff(size[max(first - 1, 0) : last + 2], 2))) / step**2
     return float(x[first]), float(x[last]), min(math.pi * sigma**2 / (2 * k), 1 / math.sqrt(max(bend, 1e-300)))
-
-
-def _near(size: Floats, x: Floats, pair: Sampled) -> Floats:
-    """Without what is so far out that it never happens, where a deep valley sets it apart.
-
-    With small losses the tilt is large, and e**(tilt loss) may put all its weight hundreds of deviations away.
-    """
-    out = pair.sigma * math.sqrt(-2 * pair.floor)
-    size = size.copy()
-    for beyond in (x > pair.people + out, x < -out - (pair.people if pair.replace else 0)):
-        inside = size[~beyond].max()
-        if beyond.any() and size[beyond].max() > inside - EXACT and size[beyond].min() < inside - EXACT:
-            deep = np.flatnonzero(beyond & (size < inside - EXACT))
-            first = deep.min() if x[deep[0]] > 0 else deep.max()
-            size[(x >= x[first]) if x[first] > 0 else (x <= x[first])] = -np.inf
-    return size
 
 
 @dataclass(frozen=True)
@@ -278,30 +277,27 @@ class Truth:
 
 
 class Line:
-    """K on Re s = tilt, from which delta follows at every epsilon not too far away."""
+    """K on Re s = tilt, sampled so that delta follows at one epsilon, where it is roughly the given delta."""
 
-    def __init__(self, parts: Parts, forward: bool, tilt: float) -> None:
+    def __init__(self, parts: Parts, forward: bool, tilt: float, epsilon: float, delta: float) -> None:
         self.parts, self.forward, self.tilt = parts, forward, tilt
         self.total = sum(n for _, n in parts)
-        self.centre, self.deviation = derivatives(parts, forward, tilt)
-        self.step = 2 * math.pi / self._window()
+        _, self.deviation = derivatives(parts, forward, tilt)
+        self.window = self.needed_window(epsilon, delta)
+        self.step = 2 * math.pi / self.window
         self.k = self._values()
 
-    def _window(self) -> float:
-        """The period at which wrapped-around copies stay below e**-EXACT of the whole, by Chernoff's bound."""
-        at = moment(self.parts, self.forward, self.tilt)
-        whole = at - self.tilt * self.centre
-        whole -= math.log1p(self.tilt * (1 + self.tilt) * self.deviation)
-        need = EXACT - 15
-        above = [
-            (moment(self.parts, self.forward, self.tilt + t) - (self.tilt + t) * self.centre - whole + need) / t
-            for t in self.tilt * 2.0 ** np.arange(-5.0, 3.0)
-        ]
-        below = [
-            (moment(self.parts, self.forward, self.tilt * u) - self.tilt * u * self.centre - whole + need)
-            / (self.tilt * (1 - u))
-            for u in (0.0, 0.2, 0.4, 0.6, 0.8, 0.9)
-        ]
+    def needed_window(self, epsilon: float, delta: float) -> float:
+        """The period at which wrapped-around copies, delta(epsilon + w) e**(tilt w) and so on, no longer matter.
+
+        Chernoff's bound: delta(epsilon) <= e**(K(t) - t epsilon) for every t >= 0.
+        """
+
+        def excess(t: float) -> float:
+            return moment(self.parts, self.forward, t) - t * epsilon - math.log(delta) + EXACT - 13
+
+        above = [excess(self.tilt + t) / t for t in self.tilt * 2.0 ** np.arange(-5.0, 3.0)]
+        below = [excess(self.tilt * u) / (self.tilt * (1 - u)) for u in (0.0, 0.2, 0.4, 0.6, 0.8, 0.9)]
         return max(min(above), min(below), self.deviation)
 
     def _values(self) -> Complex:
@@ -327,18 +323,17 @@ class Line:
             size = min(2 * size, 1 << 16)
 
     def log_delta(self, epsilon: float) -> tuple[float, float]:
-        """ln delta(epsilon), and how far off it may be."""
+        """ln delta(epsilon), and how far off it may be; -inf where that is all."""
         w = self.step * np.arange(len(self.k))
         s = self.tilt + 1j * w
         first = self.k[0].real
         terms = np.exp(self.k - first - 1j * w * epsilon) / (s * (1 + s)) * self.step / math.pi
         terms[0] /= 2
         total = float(terms.real.sum())
-        size = float(np.abs(terms).sum())
-        noise = (1e-15 * self.total + 2e-13) * size
+        noise = (1e-15 * self.total + 2e-13) * float(np.abs(terms).sum())
         if total <= noise:
-            raise Unresolved
-        return float(first - self.tilt * epsilon + math.log(total)), float(noise / total)
+            return -math.inf, math.inf
+        return float(first - self.tilt * epsilon + math.log(total)), noise / total
 
 
 def k_values(parts: Parts, forward: bool, tilt: float, step: float, first: int, count: int) -> Complex:
@@ -375,43 +370,61 @@ def by_inversion(parts: Parts, delta: float) -> Truth:
 
 def _surely_less(parts: Parts, delta: float, epsilon: float) -> bool:
     """Whether Chernoff's bound alone puts the other direction's epsilon below this one."""
-    for tilt in 2.0 ** np.arange(-10.0, 24.0):
+    tilt = _tilt(parts, True, delta)
+    for t in tilt * 2.0 ** np.array([0.0, 1.0, 2.0, 3.0]):
+        # (1 - e**-x)+ <= e**(t x) t**t / (1 + t)**(1 + t)
+        sharper = t * math.log(t) - (1 + t) * math.log1p(t)
         try:
-            if moment(parts, False, tilt) - tilt * epsilon - math.log1p(tilt) < math.log(delta):
+            if moment(parts, False, t) - t * epsilon + sharper < math.log(delta):
                 return True
         except Unresolved:
-            return False
+            break
     return False
 
 
 def _one_direction(parts: Parts, forward: bool, delta: float) -> Truth:
-    tilt = _tilt(parts, forward, delta)
-    truth = _on_line(Line(parts, forward, tilt), delta)
-    if truth.doubt <= 1e-10 * truth.epsilon or truth.epsilon == 0:
-        return truth
-
     from scipy.optimize import minimize_scalar
 
-    # the line on which the integrand is smallest
-    best = minimize_scalar(
-        lambda log: moment(parts, forward, math.exp(log)) - math.exp(log) * truth.epsilon,
-        bounds=(math.log(tilt) - 3, math.log(tilt) + 3),
-        method="bounded",
-    )
-    again = _on_line(Line(parts, forward, math.exp(best.x)), delta)
-    return min(truth, again, key=lambda t: t.doubt)
+    tilt = _tilt(parts, forward, delta)
+    truth = _at_tilt(parts, forward, delta, tilt)
+    if truth.doubt > 1e-10 * truth.epsilon > 0:  # the line on which the integrand is smallest
+        best = minimize_scalar(
+            lambda log: moment(parts, forward, math.exp(log)) - math.exp(log) * truth.epsilon,
+            bounds=(math.log(tilt) - 3, math.log(tilt) + 3),
+            method="bounded",
+        )
+        tilt = math.exp(best.x)
+        truth = min(truth, _at_tilt(parts, forward, delta, tilt), key=lambda t: t.doubt)
+    other = _at_tilt(parts, forward, delta, 0.85 * tilt)  # another line, another sum, one answer
+    if abs(truth.epsilon - other.epsilon) > 2 * (truth.doubt + other.doubt):
+        raise ArithmeticError(f"{truth} but {other}")
+    return truth
 
 
-def _on_line(line: Line, delta: float) -> Truth:
+def _at_tilt(parts: Parts, forward: bool, delta: float, tilt: float) -> Truth:
+    """On one line, refined until its window suits the epsilon found."""
+    epsilon = max(0.0, derivatives(parts, forward, tilt)[0])
+    for _ in range(6):
+        line = Line(parts, forward, tilt, epsilon, delta)
+        truth = _on_line(line, epsilon, delta)
+        epsilon = truth.epsilon
+        if line.needed_window(epsilon, delta) <= line.window * (1 + 1e-6):
+            return truth
+    raise Unresolved
+
+
+def _on_line(line: Line, near: float, delta: float) -> Truth:
     goal = math.log(delta)
 
     def above(epsilon: float) -> float:
         return line.log_delta(epsilon)[0] - goal
 
     step = 0.2 / line.tilt
-    low = high = max(0.0, line.centre)
+    low = high = near
     if above(low) <= 0:
         while above(low) <= 0:
+            if low == 0 and above(0.0) == -math.inf:
+                raise Unresolved
             if low == 0:
                 return Truth(0.0, 1e-12)
             low, high, step = max(0.0, low - step), low, 2 * step
@@ -422,14 +435,14 @@ def _on_line(line: Line, delta: float) -> Truth:
     value, doubt = line.log_delta(epsilon)
     gap = max(1e-6 * epsilon, 1e-4 / line.tilt)
     slope = (value - line.log_delta(epsilon + gap)[0]) / gap
-    return Truth(epsilon, doubt / max(slope, 1e-300) + 1e-11 * epsilon)
+    return Truth(epsilon, doubt / max(slope, 1e-300) + 3e-11 * epsilon)
 
 
 def _root(function: Callable[[float], float], low: float, high: float) -> float:
     """Where a falling function crosses 0."""
     from scipy.optimize import brentq
 
-    return low if low == high else float(brentq(function, low, high, xtol=1e-300, rtol=1e-15, maxiter=200))
+    return low if low == high else float(brentq(lambda x: max(function(x), -1e3), low, high, xtol=1e-300, rtol=1e-15))
 
 
 def _tilt(parts: Parts, forward: bool, delta: float) -> float:
@@ -457,10 +470,6 @@ def _tilt(parts: Parts, forward: bool, delta: float) -> float:
 
 
 # Closed forms
-
-
-def _ln(value: mpmath.mpf) -> mpmath.mpf:
-    return mpmath.log(value) if value > 0 else -mpmath.inf
 
 
 def _where_it_falls(profile: Callable[[mpmath.mpf], mpmath.mpf], delta: float) -> Truth:
@@ -598,19 +607,19 @@ def by_responses(parts: Sequence[tuple[Response, int]], delta: float, failure: f
     return max(answers, key=lambda truth: truth.epsilon)
 
 
-def by_enumeration(p: Sequence[float], q: Sequence[float], times: int, delta: float) -> Truth:
-    """Any finite mechanism repeated: all multisets of outcomes."""
-    terms = {(): (mpmath.mpf(1), mpmath.mpf(1))}
+def by_enumeration(p: Sequence[Fraction], q: Sequence[Fraction], times: int, delta: float) -> Truth:
+    """Any finite mechanism repeated: all multisets of outcomes, exactly."""
+    terms = {(): (Fraction(1), Fraction(1))}
+    for _ in range(times):
+        grown: dict[tuple[int, ...], tuple[Fraction, Fraction]] = {}
+        for key, (a, b) in terms.items():
+            for k in range(len(p)):
+                new = tuple(sorted((*key, k)))
+                old = grown.get(new, (Fraction(0), Fraction(0)))
+                grown[new] = (old[0] + a * p[k], old[1] + b * q[k])
+        terms = grown
     with mpmath.workdps(DIGITS):
-        for _ in range(times):
-            grown: dict[tuple[int, ...], tuple[mpmath.mpf, mpmath.mpf]] = {}
-            for key, (a, b) in terms.items():
-                for k in range(len(p)):
-                    new = tuple(sorted((*key, k)))
-                    old = grown.get(new, (mpmath.mpf(0), mpmath.mpf(0)))
-                    grown[new] = (old[0] + a * mpmath.mpf(p[k]), old[1] + b * mpmath.mpf(q[k]))
-            terms = grown
-        laws = list(terms.values())
+        laws = [tuple(mpmath.mpf(v.numerator) / v.denominator for v in law) for law in terms.values()]
         return _where_it_falls(
             lambda e: max(
                 mpmath.fsum(max(mpmath.mpf(0), a - mpmath.exp(e) * b) for a, b in laws),
