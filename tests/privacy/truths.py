@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -383,22 +384,29 @@ def _surely_less(parts: Parts, delta: float, epsilon: float) -> bool:
 
 
 def _one_direction(parts: Parts, forward: bool, delta: float) -> Truth:
+    """The answer on the best of a few lines; another one must agree."""
     from scipy.optimize import minimize_scalar
 
     tilt = _tilt(parts, forward, delta)
-    truth = _at_tilt(parts, forward, delta, tilt)
-    if truth.doubt > 1e-10 * truth.epsilon > 0:  # the line on which the integrand is smallest
-        best = minimize_scalar(
-            lambda log: moment(parts, forward, math.exp(log)) - math.exp(log) * truth.epsilon,
-            bounds=(math.log(tilt) - 3, math.log(tilt) + 3),
-            method="bounded",
-        )
-        tilt = math.exp(best.x)
-        truth = min(truth, _at_tilt(parts, forward, delta, tilt), key=lambda t: t.doubt)
-    other = _at_tilt(parts, forward, delta, 0.85 * tilt)  # another line, another sum, one answer
-    if abs(truth.epsilon - other.epsilon) > 2 * (truth.doubt + other.doubt):
-        raise ArithmeticError(f"{truth} but {other}")
-    return truth
+    found = []
+    for factor in (1.0, 0.85, 0.7):
+        with suppress(Unresolved):
+            found.append(_at_tilt(parts, forward, delta, factor * tilt))
+        good = sorted((t for t in found if t.doubt <= 1e-6 * t.epsilon or t.epsilon == 0), key=lambda t: t.doubt)
+        if len(good) >= 2:
+            break
+        if factor == 1 and found and found[0].doubt > 1e-10 * found[0].epsilon:
+            best = minimize_scalar(  # the line on which the integrand is smallest
+                lambda log: moment(parts, forward, math.exp(log)) - math.exp(log) * found[0].epsilon,
+                bounds=(math.log(tilt) - 3, math.log(tilt) + 3),
+                method="bounded",
+            )
+            tilt = math.exp(best.x) / 0.9
+    if len(good) < 2:
+        raise Unresolved
+    if abs(good[0].epsilon - good[1].epsilon) > 2 * (good[0].doubt + good[1].doubt):
+        raise ArithmeticError(f"{good[0]} but {good[1]}")
+    return good[0]
 
 
 def _at_tilt(parts: Parts, forward: bool, delta: float, tilt: float) -> Truth:
