@@ -20,8 +20,8 @@ lint: $(VENV)/installed  ## style, and strict types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: lint  ## what CI runs: lint, doctests, tests
-	$(BIN)/python -m pytest -n $(CORES) -m "not long"
+test: lint  ## what CI runs: lint, doctests, tests; every branch of privacy and numeric is taken
+	$(BIN)/python -m pytest -n $(CORES) -m "not long" --cov --cov-report=term
 
 test-long: $(VENV)/installed  ## ten times the draws, slow cases
 	HUBBUB_TEST_DRAWS=10000000 $(BIN)/python -m pytest -n $(CORES)
@@ -47,4 +47,4 @@ bench: $(PEERS)/installed  ## hubbub against its peers, in one run (ten minutes)
 	$(PEERS)/bin/python benchmarks/import_time.py
 
 clean:
-	rm -rf $(VENV) $(PEERS) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
+	rm -rf $(VENV) $(PEERS) .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage dist

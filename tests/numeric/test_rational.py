@@ -31,6 +31,63 @@ def test_not_a_number(bad: object) -> None:
         r.rational("x", bad)
 
 
+def test_sizes_beyond_doubles_are_refused() -> None:
+    for bad in (1e301, Fraction(1, 10**301), -Fraction(10**301)):
+        with pytest.raises(ParameterError, match="between 1e-300 and 1e300"):
+            r.rational("x", bad)
+    for bad in (1e-121, 1e121):
+        assert r.rational("x", bad)
+        with pytest.raises(ParameterError, match="between 1e-120 and 1e120"):
+            r.positive("x", bad)
+    assert r.positive("x", 1e-120) == Fraction(1, 10**120)
+    with pytest.raises(ParameterError, match="must be > 0; so there"):
+        r.positive("x", 0, "so there")
+
+
+def test_strictly_between() -> None:
+    assert r.fraction_between("x", 0.5, 0, 1) == Fraction(1, 2)
+    for bad in (0, 1, -0.1, 1.1):
+        with pytest.raises(ParameterError, match="strictly between 0 and 1"):
+            r.fraction_between("x", bad, 0, 1)
+
+
+def test_whole_numbers() -> None:
+    assert r.count("n", np.int64(1)) == 1
+    assert r.count("n", 0, least=0) == 0
+    for bad in (0, -1):
+        with pytest.raises(ParameterError, match="must be >= 1"):
+            r.count("n", bad)
+    for bad in (1.0, True, "1"):
+        with pytest.raises(ParameterTypeError, match="must be a whole number"):
+            r.count("n", bad)
+    assert [r.is_whole(x) for x in (3, np.int8(3), 3.0, True, "3")] == [True, True, False, False, False]
+
+
+def test_exactly_one_of_several() -> None:
+    assert r.one_of(epsilon=None, scale=2) == 2
+    assert r.one_of(epsilon=0, scale=None) == 0
+    with pytest.raises(ParameterError, match=r"epsilon=1 .*exactly one of epsilon or scale"):
+        r.one_of(epsilon=1, scale=2)
+    with pytest.raises(ParameterError, match="epsilon=None"):
+        r.one_of(epsilon=None, scale=None)
+
+
+def test_yes_or_no() -> None:
+    assert r.yes_or_no("flag", True) is True
+    assert r.yes_or_no("flag", False) is False
+    for bad in (1, None, np.bool_(True)):
+        with pytest.raises(ParameterTypeError, match="must be True or False"):
+            r.yes_or_no("flag", bad)
+
+
+def test_the_smaller_reading_of_a_float() -> None:
+    assert r.smaller_reading("x", 0.1) == Fraction(1, 10) < Fraction(0.1)
+    assert r.smaller_reading("x", 0.3) == Fraction(0.3) < Fraction(3, 10)
+    assert r.smaller_reading("x", np.float32(0.3)) <= Fraction(3, 10)
+    for exact in (3, Fraction(3, 10), Decimal("0.3")):
+        assert r.smaller_reading("x", exact) == Fraction(str(exact))
+
+
 @given(st.fractions())
 def test_float_up_and_down_bracket(x: Fraction) -> None:
     up, down = r.float_up(x), r.float_down(x)

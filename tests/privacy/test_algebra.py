@@ -82,6 +82,9 @@ def test_more_costs_more(a: hb.Loss, b: hb.Loss) -> None:
         '{"loss": "composed", "parts": {"a": 1}, "neighbours": "add-remove"}',
         '{"loss": "composed", "parts": [[{"loss": "pure", "epsilon": 1, "neighbours": "add-remove"}, 2]], '
         '"neighbours": "replace"}',
+        '{"loss": "composed", "neighbours": "add-remove", "parts": ['
+        '[{"loss": "pure", "epsilon": 1, "neighbours": "add-remove"}, 1], '
+        '[{"loss": "pure", "epsilon": 1, "neighbours": "replace"}, 1]]}',
         "not json",
         "[" * 100000,
     ],
@@ -128,6 +131,9 @@ def test_bad_counts_and_operands() -> None:
         hb.PureDP(1) + 1
     with pytest.raises(ParameterError, match="at least one"):
         hb.compose([])
+    with pytest.raises(ParameterError, match="at most 1000000000000000"):
+        hb.PureDP(1) * (10**15 + 1)
+    assert (hb.PureDP(1) * 10**15).epsilon() == 1e15
 
 
 def test_amplification_of_pure_privacy_is_the_theorem() -> None:
@@ -149,6 +155,40 @@ def test_group_prices() -> None:
     assert together.epsilon(1e-6) > 2 * alone
 
 
+def test_group_prices_by_kind() -> None:
+    assert hb.LaplaceDP(0.1).group(3) == hb.LaplaceDP(0.3)
+    assert hb.BoundedRange(0.1).group(3) == hb.BoundedRange(0.3)
+    assert hb.ApproxDP(0, 1e-6).group(3).delta_bound == pytest.approx(3e-6)
+    sampled = hb.GaussianDP(2).subsample(0.1)
+    assert sampled.group(3) == hb.SampledGaussian(0.5, 0.1, people=3)
+    assert hb.SampledGaussian(0.5, 0.1, people=2).group(3) == hb.SampledGaussian(0.5, 0.1, people=6)
+    assert hb.SampledGaussian(0.5, 0.1).to_replace() == hb.SampledGaussian(0.5, 0.1, neighbours="replace")
+    with pytest.raises(ParameterError, match="needs larger Renyi orders"):
+        hb.RenyiDP((2, 3), (1, 2)).group(2)
+    for loss in (
+        hb.PureDP(1).subsample(0.1),
+        hb.GaussianDP(1, neighbours="replace").subsample(0.1, "without-replacement"),
+    ):
+        with pytest.raises(ParameterError, match="has no group price"):
+            loss.group(2)
+    with pytest.raises(ParameterError, match="has no group price"):
+        hb.LaplaceDP(1).subsample(0.1).to_replace()
+    with pytest.raises(ParameterError, match="must be 1 under replace-one"):
+        hb.SampledGaussian(1, 0.1, neighbours="replace").group(2)
+
+
+def test_sampled_gaussians_check_their_parameters() -> None:
+    for bad in (0, -0.1, 1.1):
+        with pytest.raises(ParameterError, match=r"must lie in \(0, 1\]"):
+            hb.SampledGaussian(1, bad)
+    with pytest.raises(ParameterError, match="at most 500"):
+        hb.SampledGaussian(1, 0.1, people=501)
+    with pytest.raises(ParameterError, match="neighbours"):
+        hb.SampledGaussian(1, 0.1, neighbours="other")
+    with pytest.raises(ParameterError, match="must be > 0"):
+        hb.SampledGaussian(0, 0.1)
+
+
 def test_readings() -> None:
     pure = hb.PureDP(math.log(3))
     assert pure.posterior(0.5) == pytest.approx((0.25, 0.75))
@@ -160,6 +200,7 @@ def test_readings() -> None:
         assert pure.tradeoff(alpha) == pytest.approx(max(0, 1 - 3 * alpha, (1 - alpha) / 3), abs=1e-9)
         assert pure.true_positive_rate(alpha) == 1 - pure.tradeoff(alpha)
     assert hb.GaussianDP(1).tradeoff(0.05) == pytest.approx(0.74049, abs=1e-4)
+    assert (hb.GaussianDP(1).tradeoff(0), hb.GaussianDP(1).tradeoff(1)) == (1, 0)
     composed = hb.LaplaceDP(0.1) * 50
     for alpha in (0.01, 0.2):
         assert 0 <= composed.tradeoff(alpha) <= 1 - alpha

@@ -25,6 +25,9 @@ LOSSES = [
     hb.DiscreteGaussianDP(2, 3.0),
     hb.DiscreteGaussianDP(1000, 5000.0),
     hb.BoundedRange(0.7),
+    hb.LaplaceDP(0.7),
+    hb.BoundedRange(40),
+    hb.RenyiDP((2.0, 8.0), (0.1, 0.2)),
 ]
 
 

@@ -114,8 +114,10 @@ def test_divergences_at_the_edges() -> None:
     assert d.hockey_stick(p, q, 0) == d.total_variation(p, q) == 0.5
     assert d.renyi_divergence([1, 0], [0, 1], 0.5) == math.inf
     for bad in (([0.5, 0.6], q), (q, [0.5]), ([], []), ([[1.0]], q), ([-0.5, 1.5], q)):
-        with pytest.raises(ParameterError):
+        with pytest.raises(ParameterError, match="add up to 1"):
             d.total_variation(*bad)
+    with pytest.raises(ParameterError, match="as many outcomes as p, 2"):
+        d.total_variation(p, [1.0])
     for order in (0, 1, -1):
         with pytest.raises(ParameterError):
             d.renyi_divergence(p, q, order)
