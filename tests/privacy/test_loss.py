@@ -37,6 +37,7 @@ def gaussian_delta(mu: float, epsilon: float) -> mpmath.mpf:
         return mpmath.ncdf(m / 2 - e / m) - mpmath.exp(e) * mpmath.ncdf(-m / 2 - e / m)
 
 
+@pytest.mark.untraced
 @given(st.floats(0.01, 30), st.just(0.0) | st.floats(1e-9, 50))
 def test_gaussian_delta_is_an_upper_bound_and_tight(mu: float, epsilon: float) -> None:
     truth = gaussian_delta(mu, epsilon)
@@ -45,6 +46,7 @@ def test_gaussian_delta_is_an_upper_bound_and_tight(mu: float, epsilon: float) -
     assert bound <= truth * (1 + mpmath.mpf(1e-12)) or bound < 1e-300
 
 
+@pytest.mark.untraced
 @given(st.floats(0.01, 30), st.floats(-30, -0.5))
 def test_gaussian_epsilon_is_an_upper_bound_and_tight(mu: float, log_delta: float) -> None:
     delta = 10**log_delta
@@ -67,6 +69,7 @@ def test_reference_values() -> None:
     assert hb.ZCDP(0.5).epsilon(1e-5) == pytest.approx(4.7284, abs=1e-4)
 
 
+@pytest.mark.untraced
 @given(st.floats(1e-6, 30), st.floats(1e-40, 0.9))
 def test_calibration_never_overspends(epsilon: float, delta: float) -> None:
     m = hb.Gaussian(1, epsilon=epsilon, delta=delta)
@@ -74,6 +77,7 @@ def test_calibration_never_overspends(epsilon: float, delta: float) -> None:
     assert m.loss.epsilon(delta) <= epsilon
 
 
+@pytest.mark.untraced
 @given(st.floats(0.01, 20), st.floats(1e-12, 0.5))
 def test_discrete_gaussian_calibration_never_overspends(epsilon: float, delta: float) -> None:
     assert hb.DiscreteGaussian(1, epsilon=epsilon, delta=delta).loss.epsilon(delta) <= epsilon
