@@ -130,7 +130,6 @@ class Sampled:
 
 @lru_cache(maxsize=64)
 def _nodes(pair: Sampled, t0: float) -> Nodes:
-    sigma, k = pair.sigma, pair.people
     low, high, height = _relevant(pair, t0)
     step = 2 * math.pi * height / EXACT
     count = math.ceil((high - low) / step)
@@ -138,7 +137,6 @@ def _nodes(pair: Sampled, t0: float) -> Nodes:
         raise Unresolved
     x = low + step * np.arange(count + 1) + 1j * height
     density, losses = pair.parts(x)
-    assert 0 < height <= math.pi * sigma**2 / (2 * k) * 1.000001
     return Nodes(density + t0 * losses + math.log(step), losses)
 
 
@@ -160,7 +158,9 @@ def _relevant(pair: Sampled, t0: float) -> tuple[float, float, float]:
         width *= 2
     first, last = max(kept[0] - 1, 0), min(kept[-1] + 2, len(x) - 1)
     bend = float(np.max(-np.diff(size[max(first - 1, 0) : last + 2], 2))) / step**2
-    return float(x[first]), float(x[last]), min(math.pi * sigma**2 / (2 * k), 1 / math.sqrt(max(bend, 1e-300)))
+    # far enough to damp, yet within the loss's strip, the peaks' widths and the fading's
+    height = min(math.pi * sigma**2 / (2 * k), 1 / math.sqrt(max(bend, 1e-300)), 3 * pair.reach()[2])
+    return float(x[first]), float(x[last]), height
 
 
 @dataclass(frozen=True)
