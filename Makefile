@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PEERS := .venv-peers
 CORES ?= 2
 
-.PHONY: demo test test-long reference lint format claims bench clean
+.PHONY: demo test test-long mutants reference lint format claims bench clean
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -25,6 +25,9 @@ test: lint  ## what CI runs: lint, doctests, tests; every branch of privacy and 
 
 test-long: $(VENV)/installed  ## ten times the draws, slow cases
 	HUBBUB_TEST_DRAWS=10000000 $(BIN)/python -m pytest -n $(CORES)
+
+mutants: $(VENV)/installed  ## plants known bugs one at a time; at least 95 % must make their tests fail
+	CORES=$(CORES) $(BIN)/python tests/mutants/run.py
 
 reference: $(VENV)/installed  ## the accountant against the truth in thousands of random settings; prints the worst
 	$(BIN)/python tests/privacy/reference.py --settings 2200 --seed 1 --jobs $(CORES)

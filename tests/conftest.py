@@ -3,9 +3,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 settings.register_profile("hubbub", deadline=None, derandomize=True, max_examples=100)
+settings.register_profile("mutants", settings.get_profile("hubbub"), phases=[Phase.explicit, Phase.generate])
 settings.load_profile("hubbub")
 
 GATED = {"privacy", "numeric"}

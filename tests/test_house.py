@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from mutants.bug import Bug
+from mutants.run import BUGS
 
 import hubbub
 
@@ -134,6 +136,19 @@ def test_every_mechanism_states_a_claim() -> None:
             and thing is not hubbub.mechanisms.Mechanism
         ):
             assert name in claimed
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
+def test_planted_bugs_still_have_their_place(bug: Bug) -> None:
+    """make mutants plants them; it can only do so where the fragment occurs exactly once."""
+    assert bug.occurrences() == 1
+    assert bug.fragment != bug.replacement
+    assert all((ROOT / test.split("::")[0]).exists() for test in bug.tests)
+
+
+def test_enough_bugs_are_planted() -> None:
+    assert len(BUGS) >= 40
+    assert len({bug.name for bug in BUGS}) == len(BUGS)
 
 
 def test_files_stay_readable() -> None:

@@ -103,6 +103,13 @@ def test_relations_never_mix() -> None:
     assert hb.GaussianDP(1.5).to_replace() == hb.GaussianDP(3, neighbours="replace")
     assert (hb.GaussianDP(1).subsample(0.01) * 10).to_replace().neighbours == "replace"
     assert not hasattr(hb.PureDP(1), "to_add_remove")
+    with pytest.raises(ParameterError, match="cannot be mixed"):
+        NoLoss("replace") + hb.PureDP(1)
+
+
+def test_gaussians_join_into_one() -> None:
+    for loss in (hb.GaussianDP(1) * 4, hb.GaussianDP(1) + hb.GaussianDP(math.sqrt(3))):
+        assert loss.epsilon(1e-5) == pytest.approx(hb.GaussianDP(2).epsilon(1e-5), rel=1e-3)
 
 
 def test_unsound_samplings_are_refused() -> None:

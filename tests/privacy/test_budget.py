@@ -1,5 +1,8 @@
 import pickle
 import threading
+import time
+from contextlib import suppress
+from fractions import Fraction
 
 import pytest
 from hypothesis import given, settings
@@ -8,6 +11,7 @@ from hypothesis import strategies as st
 import hubbub as hb
 from hubbub.errors import ParameterError
 from hubbub.privacy import NoLoss
+from hubbub.privacy.budget import _Filter
 
 
 def test_ten_tenths_fit_exactly_and_nothing_more() -> None:
@@ -108,7 +112,54 @@ def test_relations_and_types() -> None:
     assert "1 spends" in repr(budget)
 
 
+def test_each_filter_has_half_of_delta() -> None:
+    """Sums of deltas, and Renyi divergences: whichever is used up last, the other's half is not there for it."""
+    with pytest.raises(hb.BudgetExceeded):
+        hb.Budget(epsilon=1, delta=1e-6).spend(hb.ApproxDP(0.01, 6e-7))
+    with pytest.raises(hb.BudgetExceeded):
+        hb.Budget(epsilon=1, delta=1e-6).spend(hb.ApproxDP(0.01, 1e-7) * 6)
+    hb.Budget(epsilon=1, delta=1e-6).spend(hb.ApproxDP(0.01, 1e-7) * 5)
+    for epsilon in (0.5, 2.0):
+        budget, rho = hb.Budget(epsilon=epsilon, delta=1e-6), 0.0
+        with suppress(hb.BudgetExceeded):
+            for _ in range(10**5):
+                budget.spend(hb.ZCDP(epsilon**2 / 1e5))
+                rho += epsilon**2 / 1e5
+        assert 0 < hb.ZCDP(rho).epsilon(1e-6 / 2) <= epsilon
+
+
+@pytest.mark.parametrize("rho", [1e-6, 1e-4, 1e-3, 2e-3, 4e-3])
+def test_the_odometer_shares_delta_among_its_levels(rho: float) -> None:
+    budget = hb.Budget(epsilon=1, delta=1e-6)
+    assert budget.odometer() == 0
+    budget.spend(hb.ZCDP(rho))
+    assert hb.ZCDP(rho).epsilon(1e-6 / 32 / 2) <= budget.odometer() <= 1
+
+
+def test_the_odometer_covers_what_ran() -> None:
+    budget = hb.Budget(epsilon=1)
+    for k in range(1, 33):
+        budget.spend(hb.PureDP(Fraction(1, 32)))
+        assert budget.odometer() == k / 32
+
+
+def test_a_slow_check_lets_nobody_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
+    accepts = _Filter.accepts
+
+    def slowly(self: _Filter, loss: hb.Loss) -> bool:
+        answer = accepts(self, loss)
+        time.sleep(0.01)
+        return answer
+
+    monkeypatch.setattr(_Filter, "accepts", slowly)
+    race()
+
+
 def test_racing_spenders_never_overspend() -> None:
+    race()
+
+
+def race() -> None:
     budget = hb.Budget(epsilon=1)
     accepted: list[int] = []
 

@@ -1,0 +1,37 @@
+"""A planted bug: one place in the source, what to put there instead, and the tests that must notice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+@dataclass(frozen=True)
+class Bug:
+    """``fragment`` occurs exactly once in src/hubbub/``file``; with ``replacement`` in its place a guarantee is false.
+
+    ``tests`` are pytest's arguments: files, or single tests of them.
+    """
+
+    name: str
+    file: str
+    fragment: str
+    replacement: str
+    tests: tuple[str, ...]
+
+    def occurrences(self, root: Path = ROOT) -> int:
+        """How often the fragment occurs."""
+        return (root / "src" / "hubbub" / self.file).read_text().count(self.fragment)
+
+    def plant(self, root: Path) -> str:
+        """Puts the bug into a copy of the tree; returns the file's text as it was."""
+        path = root / "src" / "hubbub" / self.file
+        before = path.read_text()
+        path.write_text(before.replace(self.fragment, self.replacement))
+        return before
+
+    def heal(self, root: Path, before: str) -> None:
+        """Takes it out again."""
+        (root / "src" / "hubbub" / self.file).write_text(before)
