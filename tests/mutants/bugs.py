@@ -455,10 +455,10 @@ BUDGETS = [
         BUDGET,
     ),
     Bug(
-        "the odometer a level too low",
+        "the odometer overlooks what has no pure price",
         "privacy/budget.py",
-        "for k in range(1, LEVELS + 1)]",
-        "for k in range(0, LEVELS)]",
+        "sums = level.sum_epsilon <= level.epsilon and level.sum_delta <= level.delta / 2",
+        "sums = level.sum_epsilon <= level.epsilon",
         BUDGET,
     ),
     Bug(

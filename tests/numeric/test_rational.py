@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hubbub.errors import ParameterError, ParameterTypeError
@@ -106,6 +106,9 @@ def test_float_up_overflows_to_infinity() -> None:
 
 
 @given(st.fractions(min_value=Fraction(1, 10**30), max_value=10**30))
+@example(Fraction(1))
+@example(Fraction(8))
+@example(Fraction(1, 4))
 def test_floor_log2(x: Fraction) -> None:
     k = r.floor_log2(x)
     assert r.power_of_two(k) <= x < r.power_of_two(k + 1)

@@ -1,6 +1,7 @@
 """The notes' theorems, corrected: each bound attained or violated by an explicit example."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -147,7 +148,9 @@ def test_calibrate_directions_and_refusals() -> None:
         return hb.GaussianDP(1 / sigma)
 
     assert hb.calibrate(gaussian, epsilon=100, delta=1e-5, low=1, high=9) == 1
-    assert hb.calibrate(lambda n: hb.PureDP(0.1) * n, epsilon=1, delta=0, low=1, high=50) == 10
+    for most in range(1, 50):
+        exact = Fraction(most, 10)
+        assert hb.calibrate(lambda n: hb.PureDP(0.1) * n, epsilon=exact, delta=0, low=1, high=50) == most
     assert hb.calibrate(lambda n: hb.PureDP(0.1) * n, epsilon=100, delta=0, low=1, high=50) == 50
     with pytest.raises(ParameterError, match="met at neither"):
         hb.calibrate(gaussian, epsilon=0.01, delta=1e-5, low=1, high=2)
