@@ -50,7 +50,7 @@ def copy_of_tree(into: Path) -> Path:
     return into
 
 
-def run_tests(tree: Path, tests: tuple[str, ...]) -> tuple[bool, str]:
+def run_tests(tree: Path, tests: tuple[str, ...], patience: float = PATIENCE) -> tuple[bool, str]:
     """Whether all pass, and the first that does not."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not long"]
     quiet = {"PYTHONPATH": str(tree / "src"), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
@@ -61,7 +61,7 @@ def run_tests(tree: Path, tests: tuple[str, ...]) -> tuple[bool, str]:
             env=os.environ | quiet,
             capture_output=True,
             text=True,
-            timeout=PATIENCE,
+            timeout=patience,
         )
     except subprocess.TimeoutExpired:
         return False, "never ends"
@@ -96,7 +96,7 @@ def main(words: list[str]) -> int:
         for k in range(WORKERS):
             trees.put(copy_of_tree(Path(folder) / str(k)))
         healthy = trees.get()
-        passed, by = run_tests(healthy, tuple(sorted({t for b in chosen for t in b.tests})))
+        passed, by = run_tests(healthy, tuple(sorted({t for b in chosen for t in b.tests})), 10 * PATIENCE)
         if not passed:
             print(f"the tests fail without any bug: {by}")
             return 1
