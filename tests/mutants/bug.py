@@ -7,6 +7,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
+ENCLOSURE = ("tests/numeric/test_enclosure.py",)
+RATIONAL = ("tests/numeric/test_rational.py",)
+LOSS = ("tests/privacy/test_loss.py",)
+ALGEBRA = ("tests/privacy/test_algebra.py",)
+BUDGET = ("tests/privacy/test_budget.py",)
+THEOREMS = ("tests/privacy/test_theorems.py",)
+FORMS = ("tests/privacy/test_forms.py",)
+REFERENCE = ("tests/privacy/test_reference.py::test_never_below_the_truth",)
+
 
 @dataclass(frozen=True)
 class Bug:

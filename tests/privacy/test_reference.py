@@ -16,8 +16,8 @@ CHUNK = 10
 def check(first: int, count: int) -> None:
     for kind, seed in list(settings(first + count, SEED))[first:]:
         outcome, _ = measure(kind, seed)
-        assert not outcome.underestimates, outcome
-        assert not outcome.too_loose, outcome
+        assert not outcome.underestimates, str(outcome)
+        assert not outcome.too_loose, str(outcome)
         assert outcome.low <= outcome.high
 
 
