@@ -3,7 +3,7 @@
 ``REFERENCE`` stops at the first setting whose truth the interval misses.
 """
 
-from mutants.bug import ALGEBRA, REFERENCE, Bug
+from mutants.bug import ACCOUNTANT, ALGEBRA, NUMERICAL, REFERENCE, Bug
 
 PAIRS = [
     Bug(
@@ -50,4 +50,134 @@ PAIRS = [
     ),
 ]
 
-BUGS: list[Bug] = [*PAIRS]
+GRIDS = [
+    Bug(
+        "masses not moved up", "privacy/grids.py", "    at_points[1:] += up\n", "    at_points[:-1] += up\n", NUMERICAL
+    ),
+    Bug(
+        "the far tail dropped",
+        "privacy/grids.py",
+        "infinity = pair.infinity + float(p[-1])",
+        "infinity = pair.infinity",
+        NUMERICAL,
+    ),
+    Bug(
+        "atoms lifted instead of lowered",
+        "privacy/grids.py",
+        "masses[held] * np.exp(-fall)",
+        "masses[held] * np.exp(fall)",
+        NUMERICAL,
+    ),
+    Bug("mass borrowed and kept", "privacy/grids.py", "    chances[below] -= share * cost\n", "", NUMERICAL),
+    Bug(
+        "grid begun one step late",
+        "privacy/grids.py",
+        "math.floor((low - anchor) / spacing - 1e-9), ",
+        "math.ceil((low - anchor) / spacing) + 1, ",
+        NUMERICAL,
+    ),
+    Bug(
+        "coarser by straight lines",
+        "privacy/numerical.py",
+        "up = np.expm1(-rise) / math.expm1(-wide)",
+        "up = rise / (2 * wide)",
+        NUMERICAL,
+    ),
+    Bug(
+        "coarser without its upper half",
+        "privacy/numerical.py",
+        "weights[1:] += _rows(",
+        "weights[1:] += 0 * _rows(",
+        NUMERICAL,
+    ),
+]
+
+COMPOSITION = [
+    Bug(
+        "one step too few",
+        "privacy/numerical.py",
+        "spectrum *= _power(factor, n)",
+        "spectrum *= _power(factor, max(1, n - 1))",
+        NUMERICAL,
+    ),
+    Bug(
+        "scales without counts",
+        "privacy/numerical.py",
+        "log_scale=sum(n * law.log_scale",
+        "log_scale=sum(law.log_scale",
+        NUMERICAL,
+    ),
+    Bug(
+        "infinities without counts",
+        "privacy/numerical.py",
+        "-math.expm1(sum(n * math.log1p(-min(law.infinity",
+        "-math.expm1(sum(math.log1p(-min(law.infinity",
+        ACCOUNTANT,
+    ),
+    Bug(
+        "infinity free",
+        "privacy/numerical.py",
+        "whole * (1 + self._grow) + law.infinity",
+        "whole * (1 + self._grow)",
+        ACCOUNTANT,
+    ),
+    Bug(
+        "discounted twice",
+        "privacy/numerical.py",
+        "tail - math.exp(away) * float",
+        "tail - 2 * math.exp(away) * float",
+        NUMERICAL,
+    ),
+    Bug(
+        "rounded to the wrong side",
+        "privacy/numerical.py",
+        "return max(0.0, high if upper else low)",
+        "return max(0.0, low if upper else high)",
+        NUMERICAL,
+    ),
+    Bug("ways not counted", "privacy/rare.py", "ways *= math.comb(n, taken[k])", "ways *= 1", NUMERICAL),
+    Bug(
+        "only none or one rare step",
+        "privacy/rare.py",
+        "_poisson_bound(expected, j + 1) <= SHARE * delta",
+        "j >= 0",
+        NUMERICAL,
+    ),
+    Bug(
+        "one direction only",
+        "privacy/accountant.py",
+        "(tuple((p if p.symmetric else Reversed(p), n) for p, n in parts), sketch.reversed())",
+        "(parts, sketch)",
+        REFERENCE,
+    ),
+    Bug(
+        "one direction of one step",
+        "privacy/accountant.py",
+        "[pair] if pair.symmetric else [pair, Reversed(pair)]",
+        "[pair]",
+        REFERENCE,
+    ),
+    Bug(
+        "infinity of one step free",
+        "privacy/accountant.py",
+        "math.fsum(atoms) + pair.infinity",
+        "math.fsum(atoms)",
+        REFERENCE,
+    ),
+    Bug(
+        "groups of too few",
+        "privacy/accountant.py",
+        "(law, n // groups) for law, n in laws",
+        "(law, max(1, n // groups - 1)) for law, n in laws",
+        NUMERICAL,
+    ),
+    Bug(
+        "rests forgotten",
+        "privacy/accountant.py",
+        "return [*grouped, (compose(rest).coarser(factor), 1)] if rest else grouped",
+        "return grouped",
+        NUMERICAL,
+    ),
+]
+
+BUGS: list[Bug] = [*PAIRS, *GRIDS, *COMPOSITION]

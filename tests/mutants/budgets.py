@@ -45,12 +45,12 @@ BUDGETS = [
         "        if True:\n            if not self._filter.accepts(loss):",
         BUDGET,
     ),
-    Bug("deltas without counts", "privacy/budget.py", "sum_delta += n * rational(", "sum_delta += rational(", BUDGET),
+    Bug("deltas without counts", "privacy/budget.py", "sum_delta += n * delta", "sum_delta += delta", BUDGET),
     Bug(
         "losses without a pure price are free",
         "privacy/budget.py",
-        "sum_delta = Fraction(1)  # no such price",
-        "sum_delta = Fraction(0)  # no such price",
+        "(Fraction(0), Fraction(1))  # no such price",
+        "(Fraction(0), Fraction(0))  # no such price",
         BUDGET,
     ),
     Bug(
@@ -112,8 +112,8 @@ TEACHING = [
     Bug(
         "advanced composition without its 2",
         "privacy/theorems.py",
-        "math.sqrt(2 * k * math.log(1 / room))",
-        "math.sqrt(k * math.log(1 / room))",
+        "math.sqrt(-2 * k * math.log(room))",
+        "math.sqrt(-k * math.log(room))",
         FORMS,
     ),
     Bug(
@@ -140,7 +140,7 @@ TEACHING = [
     Bug(
         "sampling scales epsilon",
         "privacy/theorems.py",
-        "return math.log1p(q * math.expm1(e)), q * d",
+        "return mixed(e, q), q * d",
         "return q * e, q * d",
         THEOREMS,
     ),

@@ -14,6 +14,9 @@ ALGEBRA = ("tests/privacy/test_algebra.py",)
 BUDGET = ("tests/privacy/test_budget.py",)
 THEOREMS = ("tests/privacy/test_theorems.py",)
 FORMS = ("tests/privacy/test_forms.py",)
+NUMERICAL = ("tests/privacy/test_numerical.py",)
+RANGES = ("tests/privacy/test_ranges.py",)
+ACCOUNTANT = ("tests/privacy/test_accountant.py",)
 REFERENCE = ("tests/privacy/test_reference.py::test_never_below_the_truth",)
 
 

@@ -1,6 +1,6 @@
 """Planted bugs of losses: their algebra, kinds, sampling and JSON."""
 
-from mutants.bug import ALGEBRA, FORMS, LOSS, THEOREMS, Bug
+from mutants.bug import ALGEBRA, FORMS, LOSS, RANGES, THEOREMS, Bug
 
 LOSSES = [
     Bug(
@@ -46,7 +46,13 @@ LOSSES = [
         "Loss.from_dict(self._group(1).to_dict()",
         ALGEBRA,
     ),
-    Bug("pure sums without counts", "privacy/loss.py", "total += n * pure", "total += pure", ALGEBRA),
+    Bug(
+        "sums of epsilons without counts",
+        "privacy/loss.py",
+        "epsilon, delta = epsilon + n * basic[0], delta + n * basic[1]",
+        "epsilon, delta = epsilon + basic[0], delta + basic[1]",
+        ALGEBRA,
+    ),
     Bug(
         "Gaussians join without counts",
         "privacy/loss.py",
@@ -126,10 +132,10 @@ LOSSES = [
     ),
     Bug(
         "bounded range too cheap",
-        "privacy/families.py",
-        "max(0.0, x - 1 - math.log(x) - e * e / 8) + e * e * a / 8))",
-        "max(0.0, x - 1 - math.log(x) - e * e / 8) + e * e * a / 16))",
-        FORMS,
+        "privacy/ranges.py",
+        "high = bound + 2 * math.log1p(-root * (1 - 2.0**-50))",
+        "high = bound + 3 * math.log1p(-root * (1 - 2.0**-50))",
+        RANGES,
     ),
 ]
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import hubbub as hb
 from hubbub.privacy import accountant, grids, pairs, rare
-from hubbub.privacy.numerical import Law, Profile, compose
+from hubbub.privacy.numerical import Law, Profile, compose, where_met
 from hubbub.privacy.pairs import Reversed
 from hubbub.privacy.sketch import Sketch
 
@@ -179,3 +179,26 @@ def test_cases_agree_with_the_whole() -> None:
         rare.cases(((parts[0][0], 10**6),), sketch, epsilon, delta, upper=True)
     with pytest.raises(rare.NotRare):
         rare.cases(parts * 4, sketch, epsilon, delta, upper=True)
+
+
+def test_laws_without_mass() -> None:
+    """Nothing left is an answer: below, delta is what sits at infinity."""
+    nothing = Law.of(grids.Steps(0.0, np.zeros(0, np.int64), np.zeros(0), 0.25), 0.1, 1.0, upper=False)
+    some = Law.of(grids.from_below(pairs.GaussianPair(1.0), 0.1, 1e-9), 0.1, 1.0, upper=False)
+    assert Profile(compose([(some, 3), (nothing, 1)]), 1.0).delta(1.0) == pytest.approx(0.25)
+    assert not some._with(0.0, 0.1, np.zeros(5)).weights.any()
+    assert some.coarser(1) is some
+
+
+def test_where_bounds_meet_delta() -> None:
+    assert where_met(lambda _: 1.0, 0.5, (0.0, 1.0, 2.0), 0.1, upper=False) == 2.0
+    assert where_met(lambda _: 1.0, 0.5, (0.0, 1.0, 2.0), 0.1, upper=True) == math.inf
+    assert where_met(lambda _: 0.1, 0.5, (0.0, 1.0, 2.0), 0.1, upper=True) == 0.0
+    assert where_met(lambda e: float(e == 0), 0.5, (0.0, 0.0, 1.0), 0.1, upper=True) < 1e-300
+    falling = where_met(lambda e: math.exp(-e), 0.5, (0.0, 3.0, 9.0), 0.1, upper=True)
+    assert math.log(2) <= falling <= math.log(2) * (1 + 1e-9)
+
+
+def test_reversing_keeps_symmetry() -> None:
+    assert Reversed(pairs.GaussianPair(1.0)).symmetric
+    assert not Reversed(pairs.PoissonPair(pairs.GaussianPair(1.0), 0.1)).symmetric

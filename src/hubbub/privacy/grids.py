@@ -231,8 +231,6 @@ def _best_end(pair: Pair, spacing: float, end: float, side: int) -> tuple[float,
         if not wanted <= apart[k] < 1:
             return math.inf, wanted, end, end
         mass_p, mass_q = (float(m[0] if side > 0 else m[-1]) for m in pair.masses(scan[k : k + 1]))
-        if mass_p <= 0 or mass_q <= 0:
-            return math.inf, wanted, end, end
         point, cut = math.log(mass_p / mass_q), float(scan[k])
         lost = _place(pair, _run(point, spacing, side, END_CELLS), spacing, (cut, side))[1]
         return lost, wanted, point, cut

@@ -142,8 +142,8 @@ class Law:
 
 def compose(laws: Sequence[tuple[Law, int]]) -> Law:
     """The law of the sum of so many independent losses of each kind, all of one spacing and tilt, on a window."""
-    one, _ = laws[0]
-    if len(laws) == 1 and laws[0][1] == 1:
+    one = next((law for law, _ in laws if not law.weights.any()), laws[0][0])  # one without mass leaves none
+    if not one.weights.any() or (len(laws) == 1 and laws[0][1] == 1):
         return one
     spacing, upper = one.spacing, one.upper
     centre = sum(n * law.moments()[0] for law, n in laws)
