@@ -25,6 +25,7 @@ MAY_IMPORT = {
     "privacy": {"numeric", "errors"},
     "mechanisms": {"privacy", "randomness", "numeric", "errors"},
     "plots": {"privacy", "errors"},
+    "audit": {"mechanisms", "privacy", "randomness", "numeric", "attacks", "plots", "errors"},
     "cli": {"mechanisms", "privacy", "plots", "errors"},
 }
 """Upwards and sideways never. The package itself (version, lazy names) may be imported by cli only."""

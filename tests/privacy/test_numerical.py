@@ -202,3 +202,21 @@ def test_where_bounds_meet_delta() -> None:
 def test_reversing_keeps_symmetry() -> None:
     assert Reversed(pairs.GaussianPair(1.0)).symmetric
     assert not Reversed(pairs.PoissonPair(pairs.GaussianPair(1.0), 0.1)).symmetric
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=repr)
+def test_what_is_cut_off_is_not_lost(pair: pairs.Pair) -> None:
+    """Mass beyond a near end of the grid counts as infinite from above."""
+    above = grids.from_above(pair, 0.05, 1e-2)
+    assert above.chances.sum() + above.infinity == pytest.approx(1, abs=1e-12)
+
+
+def test_one_step_has_two_directions_and_an_infinity() -> None:
+    points = ((-2.0, 0.05), (0.1, 0.85), (0.5, 0.08))
+    pair = pairs.Atoms(points, infinity=0.02, symmetric=False)
+    (low, high), (other_low, other_high) = (accountant._step_delta(side, 0.3) for side in (pair, Reversed(pair)))
+    assert low <= 0.02 + 0.08 * -math.expm1(-0.2) <= high
+    assert other_low <= 0.05 * math.exp(2.0) * -math.expm1(-1.7) <= other_high
+    assert other_low > high
+    assert accountant.delta_interval(((pair, 1),), 0.3) == (other_low, other_high)
+    assert accountant.delta_interval(((pair, 1),), 5.0)[0] >= 0.02 * (1 - 1e-9)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +19,8 @@ from hubbub.mechanisms.lattice import (
     is_number,
     plain_array,
 )
-from hubbub.mechanisms.mechanism import Mechanism
-from hubbub.numeric.rational import Number, fraction_between
+from hubbub.mechanisms.mechanism import Mechanism, watcher
+from hubbub.numeric.rational import Number, fraction_between, positive
 from hubbub.privacy.loss import Neighbours
 from hubbub.randomness.bits import SECURE, Bits
 from hubbub.randomness.laws import SymmetricLaw
@@ -39,6 +40,9 @@ class AdditiveNoise(Mechanism):
     Subclasses set ``_law`` (in input steps) and ``_lattice`` (None for an integer mechanism).
     """
 
+    norm: ClassVar[Literal[1, 2]]
+    """The norm in which the sensitivity of vectors is stated."""
+    sensitivity: Number
     neighbours: Neighbours
     max_length: int
     _law: SymmetricLaw
@@ -55,11 +59,13 @@ class AdditiveNoise(Mechanism):
         An int64 array whose noisy value leaves 64 bits is held at the nearest 64-bit integer; Python ints are exact.
         ``bits`` is for tests and audits; leave it alone otherwise.
         """
-        if is_number(value):
+        if is_number(value) and watcher.get() is None:
             return self._release_one(value, bits)
         return super().release(value, bits)
 
     def _release(self, value: Any, bits: Bits) -> Any:
+        if is_number(value):
+            return self._release_one(value, bits)
         if isinstance(value, list | tuple):
             return self._release_list(value, bits)
         array = plain_array(value)
@@ -108,6 +114,20 @@ class AdditiveNoise(Mechanism):
         if over.any():
             sums[over] = np.where(noise[over] > 0, INT64_MAX, -INT64_MAX - 1)
         return sums
+
+    def apart(self, value: Any, neighbour: Any) -> float:
+        one, other = (np.asarray(v) for v in (value, neighbour))
+        if one.shape != other.shape or isinstance(value, list) != isinstance(neighbour, list):
+            return math.inf
+        floor = int if self._lattice is None else self._lattice.floor
+        steps = [abs(floor(a) - floor(b)) for a, b in zip(one.ravel().tolist(), other.ravel().tolist(), strict=True)]
+        most = positive("sensitivity", self.sensitivity)
+        if self._lattice is not None:
+            most = most / self._lattice.step
+            steps = [max(0, n - 1) for n in steps]  # flooring may add one step to each; that is reserved for
+        if self.norm == 1:
+            return float(sum(steps) / most)
+        return math.sqrt(float(sum(n * n for n in steps) / most**2))
 
     def _check_length(self, length: int) -> None:
         if self._lattice is not None and length > self.max_length:

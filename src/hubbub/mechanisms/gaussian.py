@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import ClassVar, Literal
 
 from hubbub.errors import DataTypeError, ParameterError
 from hubbub.mechanisms.additive import MAX_LENGTH, AdditiveNoise
@@ -41,6 +42,7 @@ class Gaussian(AdditiveNoise):
     (3.73063, True)
     """
 
+    norm: ClassVar[Literal[1, 2]] = 2
     sensitivity: Number
     sigma: float
     neighbours: Neighbours
@@ -142,6 +144,7 @@ class DiscreteGaussian(AdditiveNoise):
     DiscreteGaussianDP(sensitivity=1, sigma=2.0, neighbours='add-remove')
     """
 
+    norm: ClassVar[Literal[1, 2]] = 2
     sensitivity: Number
     sigma: float
     neighbours: Neighbours

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import ClassVar, Literal
 
 from hubbub.mechanisms.additive import MAX_LENGTH, AdditiveNoise
 from hubbub.mechanisms.lattice import Lattice
@@ -51,6 +52,7 @@ class Laplace(AdditiveNoise):
     True
     """
 
+    norm: ClassVar[Literal[1, 2]] = 1
     sensitivity: Number
     epsilon: float
     scale: float
@@ -116,6 +118,7 @@ class TruncatedLaplace(AdditiveNoise):
     (True, True)
     """
 
+    norm: ClassVar[Literal[1, 2]] = 1
     sensitivity: Number
     epsilon: float
     delta: float

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +13,24 @@ import numpy as np
 
 from hubbub.privacy.loss import Loss
 from hubbub.randomness.bits import SECURE, Bits
+
+Watcher = Callable[["Mechanism", Any, Callable[[], Any], bool], Any]
+"""Is shown a mechanism, what it is to release, how, and whether that is charged; returns what is released."""
+
+watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
+"""Who watches releases in this context: a replay audit, or nobody."""
+
+
+def watched(mechanism: Mechanism, value: Any, run: Callable[[], Any], charged: bool = True) -> Any:
+    """What ``run`` gives, or what the watcher makes of it. Releases inside a release are not shown again."""
+    watching = watcher.get()
+    if watching is None:
+        return run()
+    token = watcher.set(None)
+    try:
+        return watching(mechanism, value, run, charged)
+    finally:
+        watcher.reset(token)
 
 
 class Mechanism(ABC):
@@ -24,11 +44,18 @@ class Mechanism(ABC):
     def release(self, value: Any, bits: Bits = SECURE) -> Any:
         """A private answer. ``bits`` is for tests and audits; leave it alone otherwise."""
         with np.errstate(all="ignore"):  # what numpy might say of a private value stays unsaid
-            return self._release(value, bits)
+            return watched(self, value, lambda: self._release(value, bits))
 
     @abstractmethod
     def _release(self, value: Any, bits: Bits) -> Any:
         """The answer itself."""
+
+    def apart(self, value: Any, neighbour: Any) -> float:
+        """How far apart two inputs are, as a share of what one person may change by this mechanism's parameters.
+
+        At most 1 for neighbours if the parameters are true; infinity where the inputs cannot be neighbours at all.
+        """
+        return 0.0 if _same(value, neighbour) else math.inf
 
     def _fill(self, **fields: object) -> None:
         """Sets the fields of a frozen value, once, from its constructor."""
@@ -68,3 +95,10 @@ class Mapped(Mechanism):
 
     def _release(self, value: Any, bits: Bits) -> Any:
         return self.release(value, bits)
+
+
+def _same(value: Any, other: Any) -> bool:
+    try:
+        return bool(np.array_equal(value, other))
+    except (TypeError, ValueError):
+        return bool(value == other)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -109,6 +110,11 @@ class Quantile(Mechanism):
         exponents = misses.astype(np.float64) * float(rate)
         chosen = exp_choice(exponents, lambda i: int(misses[i]) * rate, bits, copies=sizes)
         return self._value(int(starts[chosen]) + draw_below(int(sizes[chosen]), bits))
+
+    def apart(self, value: Any, neighbour: Any) -> float:
+        one, other = (Counter(exact_numbers(v, "values").tolist()) for v in (value, neighbour))
+        gone, come = (one - other).total(), (other - one).total()
+        return float(gone + come if self.neighbours == "add-remove" else max(gone, come))
 
     def distribution(self, value: Any) -> tuple[Integers | Floats, Floats]:
         """Every grid point and its probability, for grids that can be listed."""

@@ -132,6 +132,13 @@ class RandomizedResponse(Mechanism):
         reports = np.where(stays, answers, (answers + 1 + shifts) % self.categories)
         return reports.tolist() if listed else reports
 
+    def apart(self, value: Any, neighbour: Any) -> float:
+        """Each report is its own: any two answers of one person are neighbours, also in a vector of one length."""
+        one, other = np.asarray(value), np.asarray(neighbour)
+        if one.shape != other.shape:
+            return math.inf
+        return float(np.sum(one != other))
+
     def distribution(self, value: int) -> tuple[Integers, Floats]:
         """Every report and its probability, for this true answer."""
         probabilities = np.full(self.categories, self.move_probability)

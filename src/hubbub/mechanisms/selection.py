@@ -120,6 +120,14 @@ class _Selection(Mechanism):
             raise DataTypeError(f"there must be at least {least} candidate(s) to choose from")
         return numbers
 
+    def apart(self, value: Any, neighbour: Any) -> float:
+        one, other = self._scores(value), self._scores(neighbour)
+        if len(one) != len(other):
+            return math.inf
+        moves = [_exact(a) - _exact(b) for a, b in zip(one, other, strict=True)]
+        largest = max(map(abs, moves)) / positive("sensitivity", self.sensitivity)
+        return math.inf if self.monotone and min(moves) < 0 < max(moves) else float(largest)
+
     def utility_bound(self, candidates: int, confidence: Number = 0.95) -> float:
         """How far below the best score the choice may lie, at most, with at least this probability.
 

@@ -16,7 +16,7 @@ from hubbub.errors import DataTypeError, ParameterError, SessionClosed
 from hubbub.mechanisms.additive import LISTED_POINTS
 from hubbub.mechanisms.laplace import MORE_PRIVACY
 from hubbub.mechanisms.lattice import SCORE_LIMIT, Floats, clean, is_integer, is_number, score_grid
-from hubbub.mechanisms.mechanism import Mechanism
+from hubbub.mechanisms.mechanism import Mechanism, watched
 from hubbub.numeric.rational import Number, float_up, is_whole, positive, rational, yes_or_no
 from hubbub.privacy.families import PureDP
 from hubbub.privacy.loss import Loss, Neighbours, check_neighbours
@@ -97,6 +97,15 @@ class AboveThreshold(Mechanism):
         """An open search: ask one answer at a time, each chosen after seeing the outcomes before it. Costs ``loss``."""
         return ThresholdSession(self, bits)
 
+    def apart(self, value: Any, neighbour: Any) -> float:
+        """The largest change of an answer: of streams as far as both go, or of one answer of a session."""
+        pairs = zip(value, neighbour) if isinstance(value, Iterable) else [(value, neighbour)]  # noqa: B905
+        moves = [self._steps(a) - self._steps(b) for a, b in pairs if a is not None]
+        if self.monotone and min(moves, default=0) < 0 < max(moves, default=0):
+            return math.inf
+        _, reach = score_grid(self.sensitivity)
+        return max(map(abs, moves), default=0) / reach
+
     def distribution(self, answers: list[Any]) -> tuple[Integers, Floats]:
         """Every stopping index (len(answers) for none) and its probability: summed over the threshold's noise."""
         steps = [self._steps(a) - self._threshold_steps() for a in answers]
@@ -136,6 +145,7 @@ class ThresholdSession:
         self._bits = bits
         self._process = os.getpid()
         self._noisy_threshold = mechanism._threshold_steps() + mechanism._threshold_law.draw(bits)
+        watched(mechanism, None, lambda: None)
         self._closed = False
         self._lock = threading.Lock()
 
@@ -149,10 +159,14 @@ class ThresholdSession:
         if os.getpid() != self._process:
             raise SessionClosed("a threshold session cannot be used in another process; open a new one there")
         steps = self._mechanism._steps(answer)
+
+        def above() -> bool:
+            return steps + self._mechanism._answer_law.draw(self._bits) >= self._noisy_threshold
+
         with self._lock:
             if self._closed:
                 raise SessionClosed("this threshold has given its answer; a new session pays its own epsilon")
-            self._closed = steps + self._mechanism._answer_law.draw(self._bits) >= self._noisy_threshold
+            self._closed = bool(watched(self._mechanism, answer, above, charged=False))
             return self._closed
 
     def __repr__(self) -> str:

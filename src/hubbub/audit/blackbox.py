@@ -1,0 +1,177 @@
+"""Black-box audit: two neighbouring inputs in, a lower bound on epsilon out that is as sure as wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from hubbub.audit.bounds import (
+    Flags,
+    best_event,
+    best_guessing,
+    epsilon_from_event,
+    epsilon_from_guesses,
+    mu_from_guesses,
+)
+from hubbub.audit.report import Report
+from hubbub.audit.testers import Tester, all_testers
+from hubbub.errors import ParameterError, ParameterTypeError
+from hubbub.mechanisms.additive import AdditiveNoise
+from hubbub.mechanisms.lattice import is_number
+from hubbub.numeric.rational import Number, count, fraction_between
+from hubbub.privacy.families import GaussianDP
+from hubbub.privacy.loss import Loss, check_delta
+from hubbub.randomness.bits import SECURE
+
+CONFIDENCE = 1 - 1e-6
+DEFAULT_DELTA = 1e-5
+"""Where a loss has no epsilon at delta 0 and none was given."""
+SHARES = (0.1, 0.1)
+"""Of the runs, what testers are fitted to and chosen by; the rest is counted."""
+FEWEST = 100
+
+
+def audit(
+    mechanism: Any,
+    x: Any,
+    neighbour: Any,
+    *,
+    samples: int = 100_000,
+    confidence: Number = CONFIDENCE,
+    claimed: Number | Loss | None = None,
+    delta: Number | None = None,
+) -> Report:
+    """Tries to refute a mechanism's claim on two neighbouring inputs, from what it releases.
+
+    ``mechanism`` is a hubbub mechanism, or any function of one input (then ``claimed`` is needed: an epsilon or a
+    Loss). About ``samples`` releases of each input are drawn. Outputs may be numbers, categories, lists, arrays or
+    dictionaries.
+
+    Claim: if the mechanism is (claimed, delta)-private, the report says otherwise with probability at most
+        1 - confidence.
+    Proof: testers are fitted and chosen on runs of their own; one test is then counted on fresh runs, by exact
+        binomial bounds (``bounds``); a Gaussian claim has a second test at half the failure each.
+    Assumes: runs are independent; inputs are neighbours in the sense of the claim.
+
+    >>> import hubbub as hb
+    >>> audit(hb.Laplace(1, epsilon=1.0), 0, 1, samples=2000).holds
+    True
+    """
+    runs = 2 * count("samples", samples)
+    if runs < 2 * FEWEST:
+        raise ParameterError("samples", samples, f"must be at least {FEWEST}")
+    failure = 1 - float(fraction_between("confidence", confidence, 0, 1))
+    loss = _claim(mechanism, claimed)
+    at = _delta(loss, delta)
+    mu = loss.mu if isinstance(loss, GaussianDP) else None
+    epsilon = loss.epsilon(at)
+    release = getattr(mechanism, "release", mechanism)
+    tester, chosen = _choose(mechanism, release, x, neighbour, runs, at, failure)
+    outputs, first = _draw(mechanism, release, x, neighbour, runs - 2 * int(runs * SHARES[0]))
+    share = failure / 2 if mu is not None else failure
+    found, words, counts = _count(tester, chosen, outputs, first, at, share)
+    mu_lower = None
+    if mu is not None:
+        guesses = tester.scores(outputs) > 0
+        mu_lower = mu_from_guesses(int((guesses == first).sum()), len(first), share)
+    return Report(
+        mechanism=repr(mechanism) if not callable(mechanism) else getattr(mechanism, "__name__", repr(mechanism)),
+        claimed=epsilon,
+        delta=at,
+        epsilon_lower=found,
+        confidence=1 - failure,
+        samples=runs,
+        event=words,
+        counts=counts,
+        claimed_mu=mu,
+        mu_lower=mu_lower,
+    )
+
+
+def _claim(mechanism: Any, claimed: Number | Loss | None) -> Loss:
+    """What is to be doubted, as a loss."""
+    from hubbub.privacy.families import PureDP
+
+    if isinstance(claimed, Loss):
+        return claimed
+    if claimed is not None:
+        return PureDP(claimed)
+    loss = getattr(mechanism, "loss", None)
+    if isinstance(loss, Loss):
+        return loss
+    raise ParameterTypeError(
+        "claimed", claimed, "must be an epsilon or a Loss", "a function states no claim of its own"
+    )
+
+
+def _delta(loss: Loss, delta: Number | None) -> float:
+    if delta is not None:
+        return float(check_delta(delta))
+    if np.isfinite(loss.epsilon(0)):
+        return 0.0
+    return float(getattr(loss, "delta_bound", DEFAULT_DELTA))
+
+
+def _draw(
+    mechanism: Any, release: Callable[[Any], Any], x: Any, neighbour: Any, runs: int
+) -> tuple[Sequence[Any], Flags]:
+    """Outputs of independent runs, each on one of the two inputs by a fair coin; and which came from the first."""
+    coins = np.unpackbits(SECURE.words(-(-runs // 64)).view(np.uint8))[:runs].astype(bool)
+    ahead = int(coins.sum())
+    drawn = [_outputs(mechanism, release, v, n) for v, n in ((x, ahead), (neighbour, runs - ahead))]
+    first = np.arange(runs) < ahead
+    return [*drawn[0], *drawn[1]], first
+
+
+def _outputs(mechanism: Any, release: Callable[[Any], Any], value: Any, runs: int) -> list[Any]:
+    if isinstance(mechanism, AdditiveNoise) and is_number(value) and runs <= mechanism.max_length:
+        together: list[Any] = release(np.full(runs, value)).tolist()  # noise is drawn independently for each
+        return together
+    return [release(value) for _ in range(runs)]
+
+
+def _choose(
+    mechanism: Any, release: Callable[[Any], Any], x: Any, neighbour: Any, runs: int, delta: float, failure: float
+) -> tuple[Tester, tuple[float, float, float] | tuple[float, float, bool]]:
+    """The tester, and its guesses or event, that should refute the most."""
+    part = int(runs * SHARES[0])
+    scale = (runs - 2 * part) / part
+    outputs, first = _draw(mechanism, release, x, neighbour, part)
+    fresh, fresh_first = _draw(mechanism, release, x, neighbour, part)
+    best = None
+    for tester in all_testers(mechanism, x, neighbour):
+        if not tester.fit(outputs, first):
+            continue
+        scores = tester.scores(fresh)
+        plan = (
+            best_event(scores, fresh_first, delta, scale, failure)
+            if delta
+            else best_guessing(scores, fresh_first, scale, failure)
+        )
+        if best is None or plan[0] > best[1][0]:
+            best = (tester, plan)
+    assert best is not None  # classes of outputs can always be counted
+    return best
+
+
+def _count(
+    tester: Tester, plan: Any, outputs: Sequence[Any], first: Flags, delta: float, failure: float
+) -> tuple[float, str, tuple[int, int, int, int]]:
+    """What the chosen guesses or event prove on fresh runs, in numbers and words."""
+    scores = tester.scores(outputs)
+    if delta:
+        _, threshold, side = plan
+        event = scores >= threshold if side else scores <= threshold
+        own, other = (first, ~first) if side else (~first, first)
+        counts = (int((event & own).sum()), int(own.sum()), int((event & other).sum()), int(other.sum()))
+        words = f"{tester.words} at {'least' if side else 'most'} {threshold:.4g}"
+        return epsilon_from_event(*counts, delta, failure), words, counts
+    _, low, high = plan
+    above, below = scores >= high, scores <= low
+    correct, guesses = int((above & first).sum() + (below & ~first).sum()), int((above | below).sum())
+    counts = (int((above & first).sum()), int(first.sum()), int((above & ~first).sum()), int((~first).sum()))
+    sides = [f"at least {high:.4g}"] * bool(np.isfinite(high)) + [f"at most {low:.4g}"] * bool(np.isfinite(low))
+    words = f"guessing from {tester.words} where it is {' or '.join(sides)} ({correct} of {guesses} right)"
+    return epsilon_from_guesses(correct, guesses, failure), words, counts

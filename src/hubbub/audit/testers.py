@@ -1,0 +1,199 @@
+"""Testers: functions of an output whose value is large where one input is likelier and small where the other is.
+
+Each is fitted to outputs with known origin and then scores fresh ones by (an estimate of) ln(P / P'). None needs to be
+right: a poor score makes an audit weak, never wrong.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from hubbub.audit.bounds import Flags
+from hubbub.privacy.pairs import Floats
+
+MOST_VALUES = 4096
+"""Distinct outputs beyond which they are not counted one by one."""
+BINS = 64
+RIDGE, NEWTON_STEPS = 1.0, 25
+
+
+class Tester(ABC):
+    """Learns from outputs of both inputs to tell them apart."""
+
+    words: str
+    """What the tester looks at."""
+
+    @abstractmethod
+    def fit(self, outputs: Sequence[Any], first: Flags) -> bool:
+        """Learns; False where it has nothing to say about such outputs."""
+
+    @abstractmethod
+    def scores(self, outputs: Sequence[Any]) -> Floats:
+        """One number an output."""
+
+
+class Listed(Tester):
+    """The likelihood ratio of the mechanism's own listed law."""
+
+    words = "the listed likelihood ratio"
+
+    def __init__(self, mechanism: Any, x: Any, neighbour: Any) -> None:
+        self._laws = (mechanism, x, neighbour)
+
+    def fit(self, outputs: Sequence[Any], first: Flags) -> bool:  # noqa: ARG002
+        mechanism, x, neighbour = self._laws
+        try:
+            listed = [_table(*mechanism.distribution(v)) for v in (x, neighbour)]
+        except Exception:  # whatever a stranger's mechanism raises: it lists no law
+            return False
+        known = listed[0].keys() | listed[1].keys()
+        floor = 1e-13
+        self._ratios = {
+            k: math.log(listed[0].get(k, 0.0) + floor) - math.log(listed[1].get(k, 0.0) + floor) for k in known
+        }
+        return True
+
+    def scores(self, outputs: Sequence[Any]) -> Floats:
+        return np.array([self._ratios.get(_key(y), 0.0) for y in outputs])
+
+
+class Counted(Tester):
+    """How often each output, or each value of something about it, was seen from either input."""
+
+    def __init__(self, words: str, feature: Any) -> None:
+        self.words, self._feature = words, feature
+
+    def fit(self, outputs: Sequence[Any], first: Flags) -> bool:
+        try:
+            keys = [self._feature(y) for y in outputs]
+        except (TypeError, ValueError, OverflowError):
+            return False
+        seen = Counter(zip(keys, first.tolist(), strict=True))
+        values = {k for k, _ in seen}
+        if not 1 < len(values) <= MOST_VALUES:
+            return False
+        sizes = [max(1, int((first == side).sum())) for side in (True, False)]
+        half = 0.5
+        self._ratios = {
+            k: math.log((seen[k, True] + half) / sizes[0]) - math.log((seen[k, False] + half) / sizes[1])
+            for k in values
+        }
+        return True
+
+    def scores(self, outputs: Sequence[Any]) -> Floats:
+        return np.array([self._ratios.get(self._feature(y), 0.0) for y in outputs])
+
+
+class Classified(Tester):
+    """A logistic regression on the numbers in an output, their squares and their places in bins (DP-Sniper)."""
+
+    words = "a classifier of the output"
+
+    def fit(self, outputs: Sequence[Any], first: Flags) -> bool:
+        try:
+            rows = _numbers(outputs)
+        except (TypeError, ValueError, OverflowError):
+            return False
+        self._edges = [np.unique(np.quantile(column, np.linspace(0, 1, BINS + 1)[1:-1])) for column in rows.T]
+        self._centre, self._scale = np.median(rows, axis=0), rows.std(axis=0) + 1e-300
+        design = self._design(rows)
+        labels, weights = first.astype(float), np.zeros(design.shape[1])
+        for _ in range(NEWTON_STEPS):
+            chances = 1 / (1 + np.exp(-np.clip(design @ weights, -30, 30)))
+            slope = design.T @ (labels - chances) - RIDGE * weights
+            curve = (design * (chances * (1 - chances))[:, None]).T @ design + RIDGE * np.eye(len(weights))
+            step = np.linalg.solve(curve, slope)
+            weights = weights + step
+            if np.abs(step).max() < 1e-6:
+                break
+        self._weights = weights
+        return True
+
+    def scores(self, outputs: Sequence[Any]) -> Floats:
+        return np.asarray(self._design(_numbers(outputs)) @ self._weights, np.float64)
+
+    def _design(self, rows: Floats) -> Floats:
+        scaled = np.clip((rows - self._centre) / self._scale, -30, 30)
+        columns = [np.ones(len(rows)), *scaled.T, *(scaled**2).T]
+        for column, edges in zip(rows.T, self._edges, strict=True):
+            place = np.searchsorted(edges, column)
+            columns += [place == k for k in range(len(edges) + 1)]
+        return np.column_stack(columns).astype(np.float64)
+
+
+def all_testers(mechanism: Any, x: Any, neighbour: Any) -> list[Tester]:
+    """Every way to look at outputs."""
+    return [
+        Listed(mechanism, x, neighbour),
+        Counted("the output", _key),
+        Counted("the finest digit of a number", granularity),
+        Counted("the kind of output", kind),
+        Classified(),
+    ]
+
+
+def granularity(output: Any) -> Hashable:
+    """The exponents of the lowest set bit of each number: what a grid, or the lack of one, gives away."""
+    if isinstance(output, dict):
+        return tuple(sorted((repr(k), granularity(v)) for k, v in output.items()))
+    if isinstance(output, list | tuple | np.ndarray):
+        return tuple(granularity(v) for v in np.asarray(output).ravel()[:8].tolist())
+    number = float(output)
+    if not math.isfinite(number) or number == 0:
+        return repr(number)
+    numerator, denominator = number.as_integer_ratio()
+    lowest = (numerator & -numerator).bit_length() - denominator.bit_length()
+    return lowest, number > 0, math.frexp(number)[1]
+
+
+def kind(output: Any) -> Hashable:
+    """Type, length, and whether a number is odd in itself."""
+    if isinstance(output, dict):
+        return tuple(sorted((repr(k), kind(v)) for k, v in output.items()))
+    if isinstance(output, list | tuple | np.ndarray):
+        return len(output), tuple(kind(v) for v in np.asarray(output, object).ravel()[:8])
+    finite = not isinstance(output, float) or math.isfinite(output)
+    return type(output).__name__, repr(output) if not finite else ""
+
+
+def _key(output: Any) -> Hashable:
+    """An output as something that can be counted."""
+    if isinstance(output, np.generic):
+        output = output.item()
+    if isinstance(output, dict):
+        return tuple(sorted((repr(k), _key(v)) for k, v in output.items()))
+    if isinstance(output, list | tuple | np.ndarray):
+        return tuple(_key(v) for v in output)
+    return repr(output) if isinstance(output, float) and math.isnan(output) else output
+
+
+def _table(support: Any, chances: Any) -> dict[Hashable, float]:
+    return {_key(y): float(p) for y, p in zip(support, chances, strict=True)}
+
+
+def _numbers(outputs: Sequence[Any]) -> Floats:
+    """Outputs as rows of numbers; odd ones become 0, with a column that says so."""
+    first = outputs[0]
+    if isinstance(first, dict):
+        names = sorted({name for y in outputs for name in y}, key=repr)[:64]
+        rows = np.array([[float(y.get(name, math.nan)) for name in names] for y in outputs])
+    elif isinstance(first, list | tuple | np.ndarray):
+        length = max(len(y) for y in outputs)
+        rows = np.full((len(outputs), min(length, 64)), math.nan)
+        for k, y in enumerate(outputs):
+            flat = np.asarray(y, np.float64).ravel()[: rows.shape[1]]
+            rows[k, : len(flat)] = flat
+    else:
+        rows = np.array([[float(y) if y is not None else math.nan] for y in outputs])
+    odd = ~np.isfinite(rows)
+    rows = np.clip(np.where(odd, 0.0, rows), -1e150, 1e150)
+    extra = [odd.any(axis=1).astype(float)]
+    if rows.shape[1] > 1:
+        extra.append(rows.sum(axis=1))
+    return np.column_stack([rows, *extra])

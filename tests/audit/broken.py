@@ -1,0 +1,183 @@
+"""Mechanisms with one bug each, and the claim that the bug makes false: an audit that misses them is no audit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import hubbub as hb
+
+NOISE = np.random.default_rng(20261116)
+"""Broken mechanisms draw their noise as broken mechanisms do."""
+
+
+@dataclass(frozen=True)
+class Broken:
+    name: str
+    release: Callable[[Any], Any]
+    x: Any
+    neighbour: Any
+    claimed: float | hb.Loss
+    delta: float = 0.0
+
+
+def laplace(scale: float) -> float:
+    return float(NOISE.laplace(0.0, scale))
+
+
+def textbook(value: float, scale: float = 1.0) -> float:
+    """Inversion on doubles: its finest digits show what was added to (Mironov 2012)."""
+    u = NOISE.random() - 0.5
+    return value - scale * math.copysign(1.0, u) * math.log1p(-2 * abs(u))
+
+
+def data_dependent_grid(rows: list[float]) -> float:
+    """Rounds to a grid as fine as the largest record: the grid itself tells."""
+    step = 2.0 ** math.floor(math.log2(max(max(rows, default=1.0), 1e-3)))
+    return round((min(sum(rows), 1.0) + laplace(1.0)) / step) * step
+
+
+def above_threshold(
+    answers: list[float], *, epsilon: float, threshold: float, variant: int, most: int = 1
+) -> tuple[Any, ...]:
+    """The wrong variants of the sparse vector technique that Lyu, Su and Li list (Algorithms 3 to 6), and a reuse."""
+    scale = {3: 2 / epsilon, 4: 4 / epsilon, 5: 2 / epsilon, 6: 2 / epsilon, 7: 2 / epsilon}[variant]
+    noisy = threshold + laplace(scale)
+    said: list[Any] = []
+    for answer in answers:
+        if variant == 3:  # releases the noisy answer itself
+            value = answer + laplace(2 * most / epsilon)
+        elif variant == 4:  # noise for sensitivity 1 where 2 most is needed
+            value = answer + laplace(1 / (4 * epsilon))
+        elif variant == 5:  # no noise on the answers at all
+            value = answer
+        elif variant == 6:  # does not stop after the first above
+            value = answer + laplace(2 / epsilon)
+        else:  # one noise for all answers
+            value = answer + noisy - threshold
+        above = value >= noisy
+        said.append(value if above and variant == 3 else bool(above))
+        if above and variant not in (5, 6):
+            break
+    return tuple(said)
+
+
+def responded(bit: int, gamma: float) -> int:
+    """Randomised response with bias gamma: truth with probability 1/2 + gamma."""
+    return bit if NOISE.random() < 0.5 + gamma else 1 - bit
+
+
+def grouped(people: list[int]) -> int:
+    """Something is told with probability 0.01 (2**k - 1) for k people: one is (ln 2, 0.01), four are not 0.04."""
+    return int(NOISE.random() < 0.01 * (2 ** sum(people) - 1))
+
+
+def chosen(scores: list[float]) -> int:
+    weights = np.exp(np.array(scores))
+    return int(NOISE.choice(len(scores), p=weights / weights.sum()))
+
+
+def broken() -> list[Broken]:
+    """All of them, with an input and a neighbour that show the bug."""
+    zeros, ones = [0.0] * 6, [1.0] * 6
+    classical = math.sqrt(2 * math.log(1.25 / 0.3)) / 10
+    reused = {"noise": 0.0}
+
+    def twice(value: float) -> tuple[float, float]:
+        reused["noise"] = laplace(1.0)
+        return value + reused["noise"], 2 * value + reused["noise"]
+
+    return [
+        Broken("textbook float Laplace", textbook, 0.0, 1.0, 1.0),
+        Broken("textbook float Laplace, small scale", lambda v: textbook(v, 0.01), 0.0, 0.01, 1.0),
+        Broken("half the noise", lambda v: v + laplace(0.5), 0.0, 1.0, 1.0),
+        Broken("a tenth less noise", lambda v: v + laplace(0.9), 0.0, 1.0, 1.0),
+        Broken("sensitivity 1 where it is 2", lambda rows: sum(rows) + laplace(1.0), [0, 2], [0, 0], 1.0),
+        Broken(
+            "sensitivity of a histogram under replace",
+            lambda r: tuple(np.bincount([r], minlength=2) + NOISE.laplace(0, 1, 2)),
+            0,
+            1,
+            1.0,
+        ),
+        Broken("no noise on an empty table", lambda rows: len(rows) + laplace(1.0) if rows else 0.0, [], [1], 1.0),
+        Broken("integer noise cut off without delta", lambda v: v + max(-3, min(3, round(laplace(1.0)))), 0, 1, 1.0),
+        Broken("clamped by redrawing", _redrawn, 0.0, 1.0, 1.0),
+        Broken(
+            "wrong sparse vector: answers released",
+            lambda a: above_threshold(a, epsilon=1.0, threshold=0.5, variant=3),
+            zeros,
+            ones,
+            1.0,
+        ),
+        Broken(
+            "wrong sparse vector: too little noise",
+            lambda a: above_threshold(a, epsilon=1.0, threshold=0.5, variant=4),
+            [0.0, 1.0],
+            [1.0, 0.0],
+            1.0,
+        ),
+        Broken(
+            "wrong sparse vector: no answer noise",
+            lambda a: above_threshold(a, epsilon=1.0, threshold=0.0, variant=5),
+            [0.0, 1.0],
+            [1.0, 0.0],
+            1.0,
+        ),
+        Broken(
+            "wrong sparse vector: never stops",
+            lambda a: above_threshold(a, epsilon=1.0, threshold=0.5, variant=6),
+            [0.0, 1.0] * 8,
+            [1.0, 0.0] * 8,
+            1.0,
+        ),
+        Broken(
+            "wrong sparse vector: one noise for all",
+            lambda a: above_threshold(a, epsilon=1.0, threshold=0.5, variant=7),
+            zeros,
+            ones,
+            1.0,
+        ),
+        Broken("reused noise", twice, 0.0, 1.0, 3.0),
+        Broken("data-dependent grid", data_dependent_grid, [0.001], [1.0], 1.0),
+        Broken("nan passes through", lambda v: v + laplace(1.0), 0.0, math.nan, 1.0),
+        Broken("infinity passes through", lambda v: v + laplace(1.0), 0.0, math.inf, 1.0),
+        Broken("4 gamma for randomised response", lambda b: responded(b, 0.4), 0, 1, 4 * 0.4),
+        Broken("k delta for groups", grouped, [1] * 4, [0] * 4, hb.ApproxDP(4 * math.log(2), 0.04), 0.04),
+        Broken(
+            "classical Gaussian beyond epsilon 1",
+            lambda v: v + float(NOISE.normal(0, classical)),
+            0.0,
+            1.0,
+            hb.Gaussian(1.0, epsilon=10, delta=0.3).loss,
+            0.3,
+        ),
+        Broken("Gaussian with sigma/2", lambda v: v + float(NOISE.normal(0, 0.5)), 0.0, 1.0, hb.GaussianDP(1.0), 1e-5),
+        Broken(
+            "noisy max with all its values",
+            lambda v: tuple(np.array(v) + NOISE.laplace(0, 2, len(v))),
+            [0.0] * 4,
+            [1.0] * 4,
+            1.0,
+        ),
+        Broken("exponential mechanism without the factor 2", chosen, [1.0] + [0.0] * 9, [0.0] + [1.0] * 9, 1.0),
+        Broken(
+            "keys of one person shown",
+            lambda rows: {k: rows.count(k) + laplace(1.0) for k in set(rows)},
+            ["a", "a"],
+            ["a", "a", "b"],
+            1.0,
+        ),
+        Broken("type depends on the value", lambda v: int(v) if v == 0 else v + laplace(1.0), 0.0, 1.0, 1.0),
+    ]
+
+
+def _redrawn(value: float) -> float:
+    while True:
+        noisy = value + laplace(1.0)
+        if 0 <= noisy <= 1:
+            return noisy
