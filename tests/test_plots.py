@@ -1,11 +1,14 @@
 """What the pictures show: their data against the losses, and files that are really pictures."""
 
 import math
+import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from struct import unpack
 from typing import Any
 
+import numpy as np
 import pytest
 
 import hubbub as hb
@@ -129,6 +132,61 @@ def test_posterior_band_is_bayes_rule() -> None:
     assert column(named, "loss")[0] == "steps"  # the widest is drawn first, behind the others
 
 
+class Curve:
+    """A series of attacks as a picture wants it."""
+
+    def __init__(self, label: str, share: float, reach: float | None) -> None:
+        self.label, self.share, self.guessing_noise = label, share, reach
+        self.points = [Point(1.0, 1.0), Point(10.0, 0.8), Point(100.0, 0.45)]
+
+    def theory(self, noise: float) -> float | None:
+        return None if self.guessing_noise is None else 0.5 + 0.5 / (1 + noise / 10)
+
+
+@dataclass
+class Point:
+    noise: float
+    accuracy: float
+
+
+def layer_rows(chart: Any) -> list[list[dict[str, Any]]]:
+    return [layer["data"]["values"] for layer in chart.to_dict()["layer"]]
+
+
+def test_reconstruction_accuracy_shows_points_theory_and_where_guessing_begins() -> None:
+    curves = [Curve("few", 0.5, 50.0), Curve("many", 0.3, 5000.0), Curve("no theory", 0.5, None)]
+    chart = plots.reconstruction_accuracy(curves, {"ours": 30.0})
+    level, _, lines, dots, crosses, mark, words = layer_rows(chart)
+    assert level[0]["right"] == 0.7  # the majority of the second
+    assert {row["curve"] for row in lines} == {"few", "many"}
+    assert all(row["right"] == curves[0].theory(row["noise"]) for row in lines)
+    assert (min(row["noise"] for row in lines), max(row["noise"] for row in lines)) == pytest.approx((1, 100))
+    assert [(row["noise"], row["right"]) for row in dots if row["curve"] == "few"] == [(1, 1), (10, 0.8), (100, 0.45)]
+    assert crosses == [
+        {"curve": "few", "noise": 50.0, "right": curves[0].theory(50.0)}
+    ]  # the other's is off the picture
+    assert mark == words == [{"noise": 30.0, "text": "ours"}]
+    assert encodings(chart)[2]["color"]["scale"]["domain"] == ["few", "many", "no theory"]
+    low, high = encodings(chart)[2]["y"]["scale"]["domain"]
+    assert low < 0.45 < 1 < high
+    assert len(layer_rows(plots.reconstruction_accuracy(curves[2:]))) == 5
+    alone = Curve("one", 0.5, None)
+    alone.points = alone.points[:1]
+    with pytest.raises(ParameterError, match="two or more above 0"):
+        plots.reconstruction_accuracy([alone])
+
+
+def test_membership_roc_keeps_the_curve_and_its_ceiling() -> None:
+    false, true = np.array([0, 0.0005, 0.01, 1]), np.array([0, 0.2, 0.5, 1])
+    chart = plots.membership_roc({"one": (false, true)}, {"one": hb.PureDP(1.0)})
+    _, steps, ceiling = layer_rows(chart)
+    assert [(row["false"], row["true"]) for row in steps] == [(0.001, 0.2), (0.01, 0.5), (1, 1)]
+    for row in ceiling:
+        assert row["true"] == pytest.approx(1 - hb.PureDP(1.0).tradeoff(row["false"]))
+    assert len(layer_rows(plots.membership_roc({"one": (false, true)}))) == 2
+    assert "privacy allows" not in str(plots.membership_roc({"one": (false, true)}).to_dict()["title"])
+
+
 def png_size(path: Path) -> tuple[int, int]:
     content = path.read_bytes()
     assert content.startswith(b"\x89PNG")
@@ -147,6 +205,8 @@ def test_pictures_are_written(tmp_path: Path) -> None:
         "both": both,
         "tradeoff": plots.tradeoff(pure),
         "posterior": plots.posterior([0.1, 1]),
+        "reconstruction": plots.reconstruction_accuracy([Curve("few", 0.5, 50.0)], {"ours": 30.0}),
+        "roc": plots.membership_roc({"one": (np.array([0, 1]), np.array([0, 1]))}),
     }.items():
         written = plots.save(chart, tmp_path / f"{name}.png")
         width, height = png_size(written)
@@ -168,7 +228,7 @@ def test_places_that_cannot_hold_a_picture_are_refused(tmp_path: Path, where: st
 
 
 def test_a_folder_that_refuses_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plots.os, "access", lambda *_: False)
+    monkeypatch.setattr(os, "access", lambda *_: False)
     with pytest.raises(ParameterError, match="cannot be written; choose a folder of your own"):
         plots.save(plots.posterior([1]), tmp_path / "picture.png")
     monkeypatch.undo()
@@ -190,6 +250,8 @@ def test_a_folder_that_refuses_is_one_sentence(tmp_path: Path, monkeypatch: pyte
         lambda: plots.tradeoff(hb.PureDP(1.0)),
         lambda: plots.posterior([1.0]),
         lambda: plots.outcome_chances({}, title="", value=""),
+        lambda: plots.reconstruction_accuracy([Curve("few", 0.5, 50.0)]),
+        lambda: plots.membership_roc({}),
     ],
 )
 def test_pictures_without_altair_name_the_extra(draw: Any, monkeypatch: pytest.MonkeyPatch) -> None:

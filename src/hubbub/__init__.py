@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hubbub import errors, plots
+    from hubbub import attacks, errors, plots
     from hubbub.errors import BudgetExceeded
     from hubbub.mechanisms import (
         AboveThreshold,
@@ -78,7 +78,7 @@ _ROOMS = {
     ),
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
-_MODULES = ("errors", "mechanisms", "plots", "privacy", "randomness")
+_MODULES = ("attacks", "errors", "mechanisms", "plots", "privacy", "randomness")
 
 __all__ = [
     "ZCDP",
@@ -105,6 +105,7 @@ __all__ = [
     "TopK",
     "TruncatedLaplace",
     "TruncatedLaplaceDP",
+    "attacks",
     "calibrate",
     "compose",
     "errors",

@@ -1,15 +1,13 @@
-"""Every picture, as Altair charts: the same object for notebooks, files and the web page."""
+"""Pictures of losses: prices, trade-offs, beliefs."""
 
 from __future__ import annotations
 
 import math
-import os
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hubbub.errors import MissingExtra, ParameterError
+from hubbub.errors import ParameterError
+from hubbub.plots.charts import SERIES, AnyChart, altair_module, legend, log_axis, share_axis, short
 from hubbub.privacy import Loss, NoLoss, PureDP, other_methods
 from hubbub.privacy.methods import METHODS, releases
 
@@ -17,11 +15,8 @@ if TYPE_CHECKING:
     import altair
     from numpy.typing import NDArray
 
-    AnyChart = altair.Chart | altair.LayerChart | altair.HConcatChart
-
 VISIBLE = 5e-4
 """Bars of less chance than this would not be seen."""
-SUFFIXES = (".png", ".svg", ".html")
 DELTAS = tuple(10 ** (k / 2) for k in range(-20, -3))
 """From 1e-10 to 1e-2, two to a decade."""
 NOTHING, DEEPEST = 1e-12, 1e-9
@@ -35,12 +30,11 @@ COLOURS = {
     CERTIFIED: "#0b6e4f",
 }
 """One colour for a method, in every picture."""
-SERIES = ("#0b6e4f", "#7b4fa3", "#d4a017", "#2c6fbb", "#b5651d", "#c23b50", "#555555", "#5aa9a3")
 
 
 def outcome_chances(laws: Mapping[str, tuple[NDArray[Any], NDArray[Any]]], *, title: str, value: str) -> altair.Chart:
     """A bar chart of the chance of every likely outcome under each of several named laws, one above the other."""
-    alt = _altair()
+    alt = altair_module()
     rows = [
         {"law": name, "outcome": int(x), "chance": float(p)}
         for name, (support, chances) in laws.items()
@@ -78,7 +72,7 @@ def privacy_curve(loss: Loss, *, deltas: Iterable[float] | None = None) -> altai
 def composition_growth(loss: Loss, counts: Iterable[int], delta: float) -> altair.LayerChart:
     """Epsilon at one delta against how often the loss is repeated: basic, advanced, Renyi, and the certified band."""
     rows = [row for n in counts for row in _prices(loss * n, delta, METHODS, {"repetitions": int(n)})]
-    return _by_method(loss, rows, "repetitions", "repetitions", f"Price of repetitions at delta = {_short(delta)}")
+    return _by_method(loss, rows, "repetitions", "repetitions", f"Price of repetitions at delta = {short(delta)}")
 
 
 def _prices(loss: Loss, delta: float, shown: Sequence[str], place: dict[str, float]) -> list[dict[str, Any]]:
@@ -94,7 +88,7 @@ def _prices(loss: Loss, delta: float, shown: Sequence[str], place: dict[str, flo
 
 def _by_method(loss: Loss, rows: list[dict[str, Any]], across: str, across_title: str, title: str) -> altair.LayerChart:
     """Lines by method on logarithmic axes; the certified band runs off the bottom where its lower end is 0."""
-    alt = _altair()
+    alt = altair_module()
     places = [row[across] for row in rows]
     if len(set(places)) < 2:
         raise ParameterError("loss", loss, "has no two epsilons between 0 and infinity here", "ask at other places")
@@ -108,15 +102,15 @@ def _by_method(loss: Loss, rows: list[dict[str, Any]], across: str, across_title
             f"{across}:Q",
             title=across_title,
             scale=alt.Scale(type="log", domain=[min(places), max(places)], nice=False),
-            axis=_log_axis(min(places), max(places), grid=False, whole=across == "repetitions"),
+            axis=log_axis(min(places), max(places), grid=False, whole=across == "repetitions"),
         ),
         y=alt.Y(
             "epsilon:Q",
             title="epsilon, at most",
             scale=alt.Scale(type="log", domain=[bottom, top], nice=False),
-            axis=_log_axis(bottom, top),
+            axis=log_axis(bottom, top),
         ),
-        color=alt.Color("method:N", title=None, scale=colours, legend=_legend()),
+        color=alt.Color("method:N", title=None, scale=colours, legend=legend()),
     )
     is_certified = alt.datum.method == CERTIFIED
     band = base.transform_filter(is_certified).mark_area(opacity=0.25, clip=True).encode(y2="foot:Q")
@@ -124,19 +118,6 @@ def _by_method(loss: Loss, rows: list[dict[str, Any]], across: str, across_title
     others = base.transform_filter(alt.datum.method != CERTIFIED).mark_line(strokeDash=[7, 3], clip=True)
     chart: altair.LayerChart = alt.layer(band, certified, others)
     return chart.properties(width=400, height=300, title=title)
-
-
-def _log_axis(low: float, high: float, *, grid: bool = True, whole: bool = False) -> Any:
-    """Labels at powers of ten if there are enough of them, else at more numbers between, or where Vega puts them."""
-    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    marks: list[float] = []
-    for steps in ((1,), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7)):
-        if len(marks) < 4:
-            marks = [m for k in decades for step in steps if low <= (m := step * 10.0**k) <= high]
-    if whole:
-        marks = [m for m in marks if m.is_integer()]
-    values = {"values": marks} if whole or len(marks) > 2 else {"tickCount": 5}
-    return _altair().Axis(format="~e" if high < 0.1 else "~s" if low >= 1 else "~g", grid=grid, **values)
 
 
 def tradeoff(losses: Loss | Mapping[str, Loss | float] | Iterable[float]) -> altair.LayerChart:
@@ -152,10 +133,10 @@ def tradeoff(losses: Loss | Mapping[str, Loss | float] | Iterable[float]) -> alt
         for rate in rates
     ]
     rows += [{"loss": GUESSING, "false_positives": rate, "false_negatives": 1 - rate} for rate in (0.0, 1.0)]
-    alt = _altair()
+    alt = altair_module()
     lines = alt.Chart(alt.Data(values=rows), title="What any test of taking part must get wrong").encode(
-        x=_share(alt.X, "false_positives", "false positives"),
-        y=_share(alt.Y, "false_negatives", "false negatives, at least"),
+        x=share_axis(alt.X, "false_positives", "false positives"),
+        y=share_axis(alt.Y, "false_negatives", "false negatives, at least"),
         color=_series(named, GUESSING),
     )
     return _with_dashes(lines, lines.mark_line(strokeWidth=2), GUESSING)
@@ -173,14 +154,16 @@ def posterior(prices: Loss | Mapping[str, Loss | float] | Iterable[float], *, de
             low, high = losses[name].posterior(k / 100, delta)
             rows.append({"loss": name, "prior": k / 100, "high": high, "low": low})
     rows += [{"loss": UNCHANGED, "prior": belief, "high": belief} for belief in (0.0, 1.0)]
-    alt = _altair()
+    alt = altair_module()
     base = alt.Chart(alt.Data(values=rows), title="How far a release can move a belief").encode(
-        x=_share(alt.X, "prior", "belief before the release"),
-        y=_share(alt.Y, "high", "belief after it"),
+        x=share_axis(alt.X, "prior", "belief before the release"),
+        y=share_axis(alt.Y, "high", "belief after it"),
         color=_series(losses, UNCHANGED),
     )
     edge = base.mark_line(strokeWidth=1.5)
-    bands = alt.layer(base.mark_area(opacity=0.15).encode(y2="low:Q"), edge, edge.encode(y=_share(alt.Y, "low", "")))
+    bands = alt.layer(
+        base.mark_area(opacity=0.15).encode(y2="low:Q"), edge, edge.encode(y=share_axis(alt.Y, "low", ""))
+    )
     return _with_dashes(base, bands, UNCHANGED)
 
 
@@ -195,91 +178,18 @@ def _named(prices: Loss | Mapping[str, Loss | float] | Iterable[float]) -> dict[
     }
 
 
-def _share(channel: Any, field: str, title: str) -> Any:
-    """An axis from 0 to 100 %."""
-    return channel(
-        f"{field}:Q", title=title, scale={"domain": [0, 1], "nice": False}, axis={"format": "%", "tickCount": 5}
-    )
-
-
 def _series(names: Iterable[str], line: str) -> Any:
     """A colour for each name, in the order given, and grey for the line they are compared with."""
-    alt, every = _altair(), list(names)
+    alt, every = altair_module(), list(names)
     colours = [SERIES[k % len(SERIES)] for k in range(len(every))]
     scale = alt.Scale(domain=[*every, line], range=[*colours, "#777777"])
-    return alt.Color("loss:N", title=None, scale=scale, legend=_legend())
+    return alt.Color("loss:N", title=None, scale=scale, legend=legend())
 
 
 def _with_dashes(base: altair.Chart, drawn: AnyChart, line: str) -> altair.LayerChart:
     """Everything of the base drawn as given, but the named line dashed."""
-    alt = _altair()
+    alt = altair_module()
     given = drawn.transform_filter(alt.datum.loss != line)
     dashed = base.transform_filter(alt.datum.loss == line).mark_line(strokeDash=[5, 4], strokeWidth=1.5)
     chart: altair.LayerChart = alt.layer(given, dashed)
     return chart.properties(width=340, height=340)
-
-
-def _legend() -> Any:
-    return _altair().Legend(symbolType="stroke", symbolOpacity=1, symbolStrokeWidth=3, symbolSize=250, labelLimit=400)
-
-
-def _short(number: float) -> str:
-    """1e-5 rather than 1e-05."""
-    return re.sub(r"e([+-])0", r"e\1", f"{number:g}")
-
-
-def audit_report(found: Mapping[str, Any]) -> altair.LayerChart:
-    """The claimed epsilon of an audited mechanism beside what was proved of it."""
-    alt = _altair()
-    rows = [
-        {"what": "claimed at most", "epsilon": found["claimed"]},
-        {"what": "measured at least", "epsilon": found["epsilon_lower"]},
-    ]
-    colours = alt.condition("datum.refuted", alt.value("#c0392b"), alt.value("#4c78a8"))
-    for row in rows:
-        row["refuted"] = row["what"].startswith("measured") and not found["holds"]
-    bars = alt.Chart(alt.Data(values=rows)).encode(
-        x=alt.X("epsilon:Q", title="epsilon"), y=alt.Y("what:N", title=None, sort=None)
-    )
-    text = bars.mark_text(align="left", dx=4).encode(text=alt.Text("epsilon:Q", format=".3f"))
-    title = alt.Title("The claim holds" if found["holds"] else "The claim is refuted", subtitle=found["event"])
-    chart: altair.LayerChart = (bars.mark_bar(height=22).encode(color=colours) + text).properties(
-        width=420, height=80, title=title
-    )
-    return chart
-
-
-def side_by_side(*charts: AnyChart, title: str) -> altair.HConcatChart:
-    """Charts in one row under one title, with one legend for the colours they share."""
-    chart: altair.HConcatChart = _altair().hconcat(*charts, title=title)
-    return chart
-
-
-def save(chart: AnyChart, path: str | Path) -> Path:
-    """Writes the chart to a .png, .svg or .html file and returns its path."""
-    target = writable(path)
-    try:
-        chart.save(str(target), scale_factor=2)
-    except OSError as refusal:
-        raise ParameterError("path", str(path), f"cannot be written ({refusal.strerror})") from refusal
-    return target
-
-
-def writable(path: str | Path) -> Path:
-    """The path, refused unless a picture can be written there: ask before long work."""
-    target = Path(path)
-    if target.suffix.lower() not in SUFFIXES:
-        raise ParameterError("path", str(path), f"must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}")
-    if target.is_dir() or not target.parent.is_dir():
-        raise ParameterError("path", str(path), "must be a file in a folder that exists")
-    if not os.access(target if target.exists() else target.parent, os.W_OK):
-        raise ParameterError("path", str(path), "cannot be written", "choose a folder of your own")
-    return target
-
-
-def _altair() -> Any:
-    try:
-        import altair
-    except ImportError as missing:
-        raise MissingExtra("plots") from missing
-    return altair

@@ -1,0 +1,33 @@
+"""Every picture, as Altair charts: the same object for notebooks, files and the web page."""
+
+from hubbub.plots.attacks import membership_roc, reconstruction_accuracy
+from hubbub.plots.audits import audit_report
+from hubbub.plots.charts import AnyChart, save, side_by_side, writable
+from hubbub.plots.losses import (
+    CERTIFIED,
+    GUESSING,
+    UNCHANGED,
+    composition_growth,
+    outcome_chances,
+    posterior,
+    privacy_curve,
+    tradeoff,
+)
+
+__all__ = [
+    "CERTIFIED",
+    "GUESSING",
+    "UNCHANGED",
+    "AnyChart",
+    "audit_report",
+    "composition_growth",
+    "membership_roc",
+    "outcome_chances",
+    "posterior",
+    "privacy_curve",
+    "reconstruction_accuracy",
+    "save",
+    "side_by_side",
+    "tradeoff",
+    "writable",
+]
