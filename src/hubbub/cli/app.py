@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -11,10 +9,11 @@ import typer
 
 from hubbub import __version__, plots
 from hubbub.cli import account as accounting
-from hubbub.cli import village
-from hubbub.errors import HubbubError
+from hubbub.cli import attack, village
+from hubbub.cli.refusals import refusals
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Private answers about personal data.")
+app.add_typer(attack.app, name="attack")
 
 
 @app.callback(invoke_without_command=True)
@@ -23,16 +22,6 @@ def hubbub(version: Annotated[bool, typer.Option("--version", help="Print the ve
     if version:
         typer.echo(__version__)
         raise typer.Exit
-
-
-@contextmanager
-def refusals() -> Iterator[None]:
-    """Turns what hubbub refuses into its one sentence and exit code 2."""
-    try:
-        yield
-    except HubbubError as refusal:
-        typer.echo(str(refusal), err=True)
-        raise typer.Exit(2) from refusal
 
 
 @app.command()
