@@ -27,6 +27,8 @@ def test_the_village_of_the_notes() -> None:
     before, after = 97 / 212, 98 / 213
     assert difference(after, before, sizes=(213, 212)).value == 1
     assert difference(97 / 213, before, sizes=(213, 212)).value == 0
+    many = difference(333_334 / 1_000_001, 333_333 / 1_000_000, sizes=(1_000_001, 1_000_000))
+    assert many.value == 1  # floats and all
     salaries = difference(50_100.0, 50_000.0, sizes=(101, 100), values=None)
     assert salaries.value == pytest.approx(60_100)
 
@@ -166,10 +168,12 @@ def test_totals_withheld_too_leave_strangers_to_be_added() -> None:
 
 
 def test_noise_leaves_nobody_certain() -> None:
-    secret, mechanism = made_up_bits(60, 0.5, 2), hb.Laplace(1, epsilon=0.5)
-    answering = released(secret, lambda counts: mechanism.release(counts, SeededBits(3)))
+    secret, mechanism, bits = made_up_bits(60, 0.5, 2), hb.Laplace(1, epsilon=0.5), SeededBits(3)
+    answering = released(secret, lambda counts: mechanism.release(counts, bits))
     reach = mechanism.error(1 - 1e-9)
     assert all(single_out(answering, person, 60, max_error=reach).value is None for person in range(60))
+    with pytest.raises(ParameterError, match="is less than the answers err by: they fit no bit"):
+        [single_out(answering, person, 60) for person in range(60)]
     with pytest.raises(ParameterError, match="person=60"):
         single_out(answering, 60, 60)
 

@@ -20,8 +20,8 @@ NEAR = 1e-6
 """How far from the grid of a noise's values, in steps, an answer may be."""
 LISTED = 1e-14
 """A law whose probabilities add up to 1 but for this much is listed whole."""
-DIGITS = 9
-"""Digits after the point that are kept of a difference of floats."""
+DIGITS, ROUNDING = 9, 1e-13
+"""Digits after the point that are kept of a difference of floats, and its error relative to what it is made of."""
 
 
 @dataclass(frozen=True)
@@ -86,10 +86,11 @@ def difference(
         low, high = _between(pair, (scale[0] * errors[0], scale[1] * errors[1]), below)
         if values is None:
             return Difference(low, high, {})
-        listed = np.asarray(values, np.float64)
-        weights = ((low <= listed) & (listed <= high)).astype(np.float64)
-        if not weights.any():  # then it is b that counts the person
-            weights = ((low <= -listed) & (-listed <= high)).astype(np.float64)
+        listed, slack = np.asarray(values, np.float64), ROUNDING * float(np.nanmax(np.abs(pair), initial=1.0))
+        fits = (low - slack <= listed) & (listed <= high + slack)
+        if not fits.any():  # then it is b that counts the person
+            fits = (low - slack <= -listed) & (-listed <= high + slack)
+        weights = fits.astype(np.float64)
     elif values is None or sizes is not None or below is not None or max_error != 0.0:
         raise ParameterError("noise", "a law", "goes with counts and listed values only")
     else:

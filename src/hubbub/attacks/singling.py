@@ -23,7 +23,7 @@ EVERYBODY, STRANGERS = "everybody, and everybody else", "strangers added one by 
 class SingledOut:
     """One person's bit, None if it did not come out; whom the attacker asked for, and how many questions it took."""
 
-    value: float | None
+    value: int | None
     trick: str | None
     asked: int
 
@@ -65,16 +65,25 @@ def single_out(
     for trick, group, count in _direct(person, people, known or {}):
         told = ask(_plus(group, person)) if count is not None else ask(_plus(group, person), group)
         without, doubt = (float(told[1]), max_error) if count is None else (count, 0.0)
-        learnt = difference(told[0], without, below=below, max_error=(max_error, doubt))
-        if learnt.value is not None:
-            return SingledOut(learnt.value, trick, asked)
+        bit = _bit(told[0], without, below, (max_error, doubt))
+        if bit is not None:
+            return SingledOut(bit, trick, asked)
     order = coins(seed).permutation(np.delete(np.arange(people), person))[:strangers]
     groups = [np.isin(np.arange(people), order[: size + 1]) for size in range(len(order))]
     for group, count in _pinned(groups, ask(*groups), below, max_error) if groups else ():
-        learnt = difference(ask(_plus(group, person))[0], count, below=below, max_error=(max_error, 0.0))
-        if learnt.value is not None:
-            return SingledOut(learnt.value, STRANGERS, asked)
+        bit = _bit(ask(_plus(group, person))[0], count, below, (max_error, 0.0))
+        if bit is not None:
+            return SingledOut(bit, STRANGERS, asked)
     return SingledOut(None, None, asked)
+
+
+def _bit(with_person: float, without: float, below: int | None, errors: tuple[float, float]) -> int | None:
+    """The one bit that fits both answers, None if both do."""
+    learnt = difference(with_person, without, values=None, below=below, max_error=errors)
+    fitting = [bit for bit in (0, 1) if learnt.low <= bit <= learnt.high]
+    if not fitting:
+        raise ParameterError("max_error", max(errors), "is less than the answers err by: they fit no bit")
+    return fitting[0] if len(fitting) == 1 else None
 
 
 def _direct(person: int, people: int, known: Mapping[int, int]) -> Iterator[tuple[str, Mask, float | None]]:

@@ -66,7 +66,6 @@ def reconstruction_accuracy(
     if len(set(noises)) < 2:
         raise ParameterError("noises", noises, "must have two or more above 0", "the axis is logarithmic")
     low, high = min(noises), max(noises)
-    alt = altair_module()
     steps = [low * (high / low) ** (k / THEORY_STEPS) for k in range(THEORY_STEPS + 1)]
     measured = [
         {"curve": c.label, "noise": p.noise, "right": p.accuracy} for c in drawn for p in c.points if p.noise > 0
@@ -77,12 +76,40 @@ def reconstruction_accuracy(
         for noise in steps
         if (right := c.theory(noise)) is not None
     ]
-    floor = min([0.5] + [p.accuracy for c in drawn for p in c.points]) - 0.02
+    falls = [
+        {"curve": c.label, "noise": c.guessing_noise, "right": c.theory(c.guessing_noise)}
+        for c in drawn
+        if c.guessing_noise is not None and low <= c.guessing_noise <= high
+    ]
+    guess = [{"noise": low / 1.1, "right": max(max(c.share, 1 - c.share) for c in drawn), "text": "guessing"}]
+    alt = altair_module()
+    x, y = _accuracy_axes(low / 1.1, high * 1.1, min([0.5] + [p.accuracy for c in drawn for p in c.points]) - 0.02)
+    names = [c.label for c in drawn]
+    colours = alt.Scale(domain=names, range=[SERIES[k % len(SERIES)] for k in range(len(names))])
+    heading = "measured, and by theory" if expected else "measured"
+    colour = alt.Color("curve:N", title=heading, scale=colours, legend=legend())
+
+    def placed(rows: list[Any]) -> Any:
+        return alt.Chart(alt.Data(values=rows)).encode(x=x, y=y)
+
+    level = alt.Chart(alt.Data(values=guess)).mark_rule(strokeDash=[5, 4], color=GREY).encode(y=y)
+    word = placed(guess).mark_text(align="left", dx=4, dy=-6, color=GREY).encode(text="text:N")
+    lines = placed(expected).mark_line(strokeWidth=1.5, clip=True).encode(color=colour)
+    dots = placed(measured).mark_point(filled=True, size=55, opacity=1).encode(color=colour)
+    crosses = placed(falls).mark_point(shape="cross", angle=45, size=130, filled=True, opacity=1).encode(color=colour)
+    chart: altair.LayerChart = alt.layer(level, word, lines, dots, crosses, *_marks(marks or {}, x))
+    below = "crosses: where least squares can no longer be told from guessing" if falls else ""
+    return chart.properties(width=460, height=300, title=_title("How much noise ends a reconstruction", below))
+
+
+def _accuracy_axes(low: float, high: float, floor: float) -> tuple[Any, Any]:
+    """Noise across, on a logarithmic axis; the share of right bits upwards, from the floor."""
+    alt = altair_module()
     x = alt.X(
         "noise:Q",
         title="noise in each answer (standard deviation, in people)",
-        scale=alt.Scale(type="log", domain=[low / 1.1, high * 1.1], nice=False),
-        axis=log_axis(low / 1.1, high * 1.1, grid=False),
+        scale=alt.Scale(type="log", domain=[low, high], nice=False),
+        axis=log_axis(low, high, grid=False),
     )
     y = alt.Y(
         "right:Q",
@@ -90,35 +117,11 @@ def reconstruction_accuracy(
         scale=alt.Scale(domain=[floor, 1.01], nice=False),
         axis=alt.Axis(format="%", values=[k / 10 for k in range(11) if k / 10 >= floor]),
     )
-    names = [c.label for c in drawn]
-    colours = alt.Scale(domain=names, range=[SERIES[k % len(SERIES)] for k in range(len(names))])
-    colour = alt.Color("curve:N", title="measured, and by theory", scale=colours, legend=legend())
-    lines = alt.Chart(alt.Data(values=expected)).mark_line(strokeWidth=1.5, clip=True).encode(x=x, y=y, color=colour)
-    dots = alt.Chart(alt.Data(values=measured)).mark_point(filled=True, size=55, opacity=1)
-    dots = dots.encode(x=x, y=y, color=colour)
-    majority = max(max(c.share, 1 - c.share) for c in drawn)
-    guess = [{"noise": low / 1.1, "right": majority, "text": "guessing"}]
-    level = alt.Chart(alt.Data(values=guess)).mark_rule(strokeDash=[5, 4], color=GREY).encode(y=y)
-    word = alt.Chart(alt.Data(values=guess)).mark_text(align="left", dx=4, dy=-6, color=GREY)
-    word = word.encode(x=x, y=y, text="text:N")
-    falls = [
-        {"curve": c.label, "noise": c.guessing_noise, "right": c.theory(c.guessing_noise)}
-        for c in drawn
-        if c.guessing_noise is not None and low <= c.guessing_noise <= high
-    ]
-    crosses = alt.Chart(alt.Data(values=falls)).mark_point(shape="cross", angle=45, size=130, filled=True, opacity=1)
-    crosses = crosses.encode(x=x, y=y, color=colour)
-    layers = [level, word, lines, dots, crosses, *_marks(marks or {}, x)]
-    chart: altair.LayerChart = alt.layer(*layers)
-    return chart.properties(
-        width=460,
-        height=300,
-        title={
-            "text": "How much noise ends a reconstruction",
-            "subtitle": "crosses: where least squares can no longer be told from guessing" if falls else "",
-            "subtitleColor": GREY,
-        },
-    )
+    return x, y
+
+
+def _title(text: str, below: str) -> dict[str, str]:
+    return {"text": text, "subtitle": below, "subtitleColor": GREY}
 
 
 def _marks(marks: Mapping[str, float], x: Any) -> list[Any]:
@@ -165,12 +168,5 @@ def membership_roc(
     if limits:
         layers.append(dots.encode(x=x, y=y, color=colour))
     chart: altair.LayerChart = alt.layer(*layers)
-    return chart.properties(
-        width=340,
-        height=340,
-        title={
-            "text": "Telling members from others",
-            "subtitle": "dashed: guessing" + (" · dotted: the most that privacy allows" if limits else ""),
-            "subtitleColor": GREY,
-        },
-    )
+    below = "dashed: guessing" + (" · dotted: the most that privacy allows" if limits else "")
+    return chart.properties(width=340, height=340, title=_title("Telling members from others", below))

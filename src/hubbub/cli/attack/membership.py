@@ -24,7 +24,8 @@ OTHERS = 2000
 """People who were not in the data, to count false alarms with."""
 RATES = (0.001, 0.01, 0.1)
 USUAL_ATTRIBUTES = {"means": 1000, "model": 50}
-CLOSING = "'At 0.01': the share of members found where that share of others is accused. Guessing: AUC 0.5, advantage 0."
+CLOSING = """'At 1%': the share of members found where 1% of others are accused, beside what theory expects.
+Guessing has an AUC of 0.5 and an advantage of 0."""
 RIDGES = {"model, ridge 0.0001": 1e-4, "model, ridge 1": 1.0}
 
 
@@ -65,20 +66,20 @@ def report(plan: Plan, *, as_json: bool, picture: Path | None) -> None:
         found, losses, expected = attack(plan, step)
     if picture:
         plots.save(plots.membership_roc({name: f.roc() for name, f in found.items()}, losses), picture)
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "published": name,
-            "auc": report.auc,
-            "advantage": report.advantage,
-            "found": {f"{rate:g}": report.true_positive_rate(rate) for rate in RATES},
+            "auc": seen.auc,
+            "advantage": seen.advantage,
+            "found": {f"{rate:g}": seen.true_positive_rate(rate) for rate in RATES},
             "expected": expected.get(name),
         }
-        for name, report in found.items()
+        for name, seen in found.items()
     ]
     titles = {"published": "published", "auc": "AUC", "advantage": "advantage"}
-    titles |= {f"{rate:g}": f"at {rate:.4g}" for rate in RATES}
-    titles |= {"expected": f"theory at {RATES[1]:g}"} if expected else {}
-    shown = [{**row, **row["found"]} for row in rows]  # type: ignore[dict-item]
+    titles |= {f"{rate:g}": f"at {100 * rate:g}%" for rate in RATES}
+    titles |= {"expected": "theory"} if expected else {}
+    shown = [{**row, **row["found"]} for row in rows]
     about = {
         "story": f"{plan.people} members, {plan.attributes} attributes, {plan.against} published",
         "people": plan.people,

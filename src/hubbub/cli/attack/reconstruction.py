@@ -20,6 +20,8 @@ from hubbub.mechanisms import Gaussian, Laplace
 
 USUAL_PEOPLE = {"least-squares": 1000, "lp": 200, "exhaustive": 14}
 BASE, BELOW = 5, 5
+MOST_BITS = 4 * 10**9
+"""People times questions: half a gigabyte of them."""
 SWEEP = (0.05, 0.1, 0.15, 0.25, 0.35, 0.5, 0.75, 1.0, 1.5, 2.5, 4.0, 8.0, 16.0, 32.0)
 """Noise in the picture, in units of the square root of the number of people."""
 
@@ -51,6 +53,8 @@ def planned(people: int | None, questions: float, method: str, share: float, eps
         raise ParameterError("questions", questions, "must lie in [1, 1000]")
     if method == "exhaustive":
         return Plan(AllSubsets(size), method, share, tuple(epsilons), seed)
+    if questions * size**2 > MOST_BITS:
+        raise ParameterError("people", size, f"are too many to ask {questions:g} questions each about")
     return Plan(RandomSubsets(math.ceil(questions * size), size, seed), method, share, tuple(epsilons), seed)
 
 
@@ -72,7 +76,9 @@ def report(plan: Plan, *, as_json: bool, picture: Path | None) -> None:
             told = answering(plan.questions)
             row: dict[str, Any] = {"answers": name, "spread": spread, "answered": int(np.sum(~np.isnan(told)))}
             if row["answered"]:
-                guess = reconstruct(plan.questions, told, plan.method, max_error=max_error)
+                weighed = max_error is None and plan.method == "least-squares" and 0 < plan.share < 1
+                belief: dict[str, Any] = {"stddev": spread, "share": plan.share} if weighed else {}
+                guess = reconstruct(plan.questions, told, plan.method, max_error=max_error, **belief)
                 row |= {"right": guess.accuracy(secret), "wrong": guess.wrong(secret), "bound": guess.bound}
             rows.append(row)
             step()

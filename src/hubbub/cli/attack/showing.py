@@ -55,7 +55,9 @@ def say_where(picture: Path | None, *, as_json: bool) -> None:
 def _cell(value: Any) -> str:
     if value is None:
         return "-"
-    return value if isinstance(value, str) else f"{value:.3g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+    return str(value)
 
 
 def percent(share: float) -> str:
