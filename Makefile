@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PEERS := .venv-peers
 CORES ?= 2
 
-.PHONY: demo test test-long mutants reference lint format claims bench clean
+.PHONY: audit demo test test-long mutants reference lint format claims bench clean
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -31,6 +31,9 @@ mutants: $(VENV)/installed  ## plants known bugs one at a time; at least 95 % mu
 
 reference: $(VENV)/installed  ## the accountant against the truth in thousands of random settings; prints the worst
 	$(BIN)/python tests/privacy/reference.py --settings 2200 --seed 1 --jobs $(CORES)
+
+audit: $(VENV)/installed  ## every shipped mechanism audited with a million releases of each input
+	$(BIN)/hubbub audit --samples 1000000
 
 format: $(VENV)/installed  ## rewrite files in the house's format
 	$(BIN)/ruff check --fix .

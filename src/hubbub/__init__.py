@@ -78,7 +78,7 @@ _ROOMS = {
     ),
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
-_MODULES = ("attacks", "errors", "mechanisms", "plots", "privacy", "randomness")
+_MODULES = ("attacks", "audit", "errors", "mechanisms", "plots", "privacy", "randomness")
 
 __all__ = [
     "ZCDP",

@@ -9,7 +9,7 @@ import typer
 
 from hubbub import __version__, plots
 from hubbub.cli import account as accounting
-from hubbub.cli import attack, village
+from hubbub.cli import attack, audits, village
 from hubbub.cli.refusals import refusals
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Private answers about personal data.")
@@ -51,3 +51,15 @@ def account(
             plots.writable(plot)
         run = accounting.planned(rate, steps, delta, noise, calibrate, "replace" if replace else "add-remove")
         accounting.report(run, as_json=as_json, picture=plot)
+
+
+@app.command()
+def audit(
+    samples: Annotated[int, typer.Option(help="Releases of each of the two inputs.")] = 20_000,
+    only: Annotated[str, typer.Option(help="Only mechanisms whose name has these words.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
+) -> None:
+    """Doubts every shipped mechanism: what it claims, and what its releases prove at least. Fails if one is refuted."""
+    with refusals():
+        if not audits.run(samples, only, as_json=as_json):
+            raise typer.Exit(1)

@@ -33,7 +33,7 @@ from hubbub.privacy.sketch import Sketch
 
 PRECISION = 8e-4
 """Relative width of an interval at which refinement stops."""
-FINE, FINE_STEP = 2e-6, 9e-5
+FINE, FINE_STEP = 2e-6, 8e-5
 """Relative error, and grid step, at which an upper bound is fine enough."""
 POINTS, FINE_POINTS = 1 << 19, 1 << 20
 """Grid points, over all parts and stages, that a coarse and a fine pass may use."""
@@ -45,8 +45,8 @@ TAIL_SHARE = 1e-6
 """Of delta, what the losses cut off at the far end of every step may add up to."""
 SMALLEST_MASS = 1e-307
 """Smaller masses may have vanished."""
-MOST_STAGES, STAGE_POINTS = 5, 1 << 12
-"""Stages of composition, and what one costs whatever its size, in grid points."""
+MOST_STAGES, STAGE_POINTS, SPARSE = 5, 1 << 12, 1 << 13
+"""Stages of composition; what one costs whatever its size, in grid points; and at most how many one step's law has."""
 
 CAN_HOLD_ATOMS = (Atoms, LaplacePair, PoissonPair, WithoutReplacementPair)
 
@@ -203,7 +203,7 @@ class Question:
         most = float(self.sketch.counts.max())
         deviation = math.sqrt(variance)
         whole = 16 * deviation / spacing
-        length = float(self.sketch.lengths.sum()) / spacing
+        length = float(np.minimum(self.sketch.lengths / spacing, SPARSE).sum())
         tries = []
         for k in range(1, MOST_STAGES + 1):
             windows = k * whole * most ** (0.5 / k - 0.5) if k > 1 else whole

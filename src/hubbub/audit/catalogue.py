@@ -1,0 +1,56 @@
+"""Every mechanism that hubbub ships, with neighbouring inputs on which it should give away about what it claims."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from hubbub.mechanisms import (
+    AboveThreshold,
+    DiscreteGaussian,
+    Exponential,
+    Gaussian,
+    Laplace,
+    Mechanism,
+    NoisyMax,
+    Quantile,
+    RandomizedResponse,
+    TopK,
+    TruncatedLaplace,
+)
+
+PRICES = (0.5, 1, 3, 6)
+DELTA = 1e-5
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A mechanism with an input and a neighbour of it."""
+
+    name: str
+    mechanism: Mechanism
+    x: Any
+    neighbour: Any
+    sharp: bool
+    """Whether the claim is attained on this pair, so that an audit should see nearly all of it."""
+
+
+def cells() -> Iterator[Cell]:
+    """All mechanisms at several prices."""
+    for e in PRICES:
+        yield Cell("Laplace, integer", Laplace(1, epsilon=e), 0, 1, sharp=True)
+        yield Cell("Laplace, float", Laplace(1.0, epsilon=e), 0.0, 1.0, sharp=True)
+        yield Cell("TruncatedLaplace", TruncatedLaplace(1, epsilon=e, delta=DELTA), 0, 1, sharp=True)
+        yield Cell("Gaussian, integer", Gaussian(1, epsilon=e, delta=DELTA), 0, 1, sharp=e >= 1)
+        yield Cell("Gaussian, float", Gaussian(1.0, epsilon=e, delta=DELTA), 0.0, 1.0, sharp=e >= 1)
+        yield Cell("DiscreteGaussian", DiscreteGaussian(1, epsilon=e, delta=DELTA), 0, 1, sharp=False)
+        yield Cell("RandomizedResponse", RandomizedResponse(epsilon=e), 0, 1, sharp=True)
+        yield Cell("RandomizedResponse, 5", RandomizedResponse(epsilon=e, categories=5), 0, 4, sharp=True)
+        yield Cell("Exponential", Exponential(1, epsilon=e), [1, 0, 0, 0], [0, 1, 1, 1], sharp=False)
+        yield Cell("NoisyMax", NoisyMax(1, epsilon=e), [1, 0, 0, 0], [0, 1, 1, 1], sharp=False)
+        yield Cell("NoisyMax, Gumbel", NoisyMax(1, epsilon=e, noise="gumbel"), [1, 0, 0], [0, 1, 1], sharp=False)
+        yield Cell("NoisyMax, Laplace", NoisyMax(1, epsilon=e, noise="laplace"), [1, 0, 0], [0, 1, 1], sharp=False)
+        yield Cell("TopK", TopK(1, k=2, epsilon=e), [1, 1, 0, 0], [0, 0, 1, 1], sharp=False)
+        yield Cell("AboveThreshold", AboveThreshold(1, threshold=1, epsilon=e), [0, 0, 1], [1, 1, 0], sharp=False)
+        yield Cell("Quantile", Quantile(0.5, bounds=(0, 8), epsilon=e), [1, 1, 7, 7], [1, 7, 7], sharp=False)
