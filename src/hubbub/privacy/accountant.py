@@ -249,9 +249,15 @@ def _answer(questions: Sequence[Question], read: Read, precision: float) -> tupl
         for q in questions
         if q is not main
     ]  # that they cost less is all that is wanted to know
-    step = main.spacing(0.3 * precision)
     bounds = {q: _upper(q, read, q.spacing(0.3 * precision)) for q in (main, *others)}
     main = max(bounds, key=lambda q: bounds[q])
+    for _ in range(REFINEMENTS):  # where epsilon is far below what it was taken for, the grid was too coarse
+        if not main.asked_delta or bounds[main] > 0.7 * main.epsilon:
+            break
+        bound = bounds.pop(main)
+        main = replace(main, epsilon=max(bound, 1e-12))
+        bounds[main] = min(bound, _upper(main, read, main.spacing(0.3 * precision)))
+    step = main.spacing(0.3 * precision)
     low, below = 0.0, _affordable(main, step, POINTS)
     for _ in range(REFINEMENTS):
         with suppress(TooLong):

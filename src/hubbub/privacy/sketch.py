@@ -84,18 +84,23 @@ class Sketch:
         most = float(self.counts @ np.maximum.reduceat(self.losses, self.begins))
         found = min(epsilon(best, self.moments(best)[0]), most)
         gentle = self._gentle(best, found, math.log(delta))
-        return gentle, min(best, 10 * gentle), found
+        return gentle, self._slope(best, gentle, math.log(delta)), found
 
     def tilt_for_epsilon(self, epsilon: float) -> tuple[float, float]:
         """(tilt, slope): about as good as the tilt whose mean is epsilon: K'(t) = epsilon."""
         best = _crossing(lambda t: epsilon - float(self.counts @ self.moments(t)[1]))
         gentle = self._gentle(best, epsilon, -math.inf)
-        return gentle, min(best, 10 * gentle)
+        return gentle, self._slope(best, gentle, self.moments(best)[0] - best * epsilon)
 
     def _gentle(self, best: float, epsilon: float, log_delta: float) -> float:
         """The least tilt at which rounding, of which e**(K(t) - t epsilon) reaches epsilon, stays far below delta."""
         enough = max(log_delta + ENOUGH, self.moments(best)[0] - best * epsilon + 1)
         return min(best, _crossing(lambda t: self.moments(t)[0] - t * epsilon - enough))
+
+    def _slope(self, best: float, gentle: float, log_delta: float) -> float:
+        """How fast ln delta falls with epsilon: the best tilt, but no faster than a normal law would have it."""
+        deviation = math.sqrt(float(self.counts @ self.moments(gentle)[2]))
+        return min(best, (math.sqrt(2 * max(0.0, -log_delta)) + 2) / max(deviation, 1e-300))
 
     def widths(self, part: int, tilt: float) -> Widths:
         """How wide a part's cells may be: so that those that matter little add little error together."""
