@@ -270,3 +270,7 @@ def test_lower_ends_are_confirmed() -> None:
     assert hb.ApproxDP(20, 1e-6).epsilon_interval(0.99999)[0] <= 8.5
     low, _ = hb.GaussianDP(1.0).epsilon_interval(0.38292492)
     assert low <= 8.2583993484e-9
+
+
+def test_delta_is_one_far_below_the_mean_and_soon_known() -> None:
+    assert accountant.delta_interval(sgm(0.01, 1, 10**9)._pairs(), 10.0) == (0.0, 1.0)

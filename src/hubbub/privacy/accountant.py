@@ -83,7 +83,10 @@ def delta_interval(parts: Parts, epsilon: float) -> tuple[float, float]:
     if sum(n for _, n in parts) == 1 and epsilon <= LARGEST_LOSS:
         bounds = [_step_delta(side, epsilon) for side in _sides(parts[0][0])]
         return max(b[0] for b in bounds), max(b[1] for b in bounds)
-    questions = [Question.about_epsilon(side, sketch, epsilon) for side, sketch in _directions(parts, 1e-20)]
+    directions = _directions(parts, 1e-20)
+    if all(sketch.all_beyond(epsilon) for _, sketch in directions):
+        return 0.0, 1.0
+    questions = [Question.about_epsilon(side, sketch, epsilon) for side, sketch in directions]
     low, high = _answer(questions, lambda profile: profile.delta(epsilon), 10 * PRECISION)
     return low, min(1.0, high)
 

@@ -21,6 +21,8 @@ SMALLEST = 1e-8
 """The finest cell, of the range."""
 WIDEST = 1 << 8
 """Grid steps that a cell may span at most."""
+FAR = 6.0
+"""Deviations, and losses, above epsilon at which nothing of the sum is left below it."""
 ENOUGH = 5.0
 """Logarithm of how much larger than delta what a rounding error is weighed by may be."""
 
@@ -91,6 +93,11 @@ class Sketch:
         best = _crossing(lambda t: epsilon - float(self.counts @ self.moments(t)[1]))
         gentle = self._gentle(best, epsilon, -math.inf)
         return gentle, self._slope(best, gentle, self.moments(best)[0] - best * epsilon)
+
+    def all_beyond(self, epsilon: float) -> bool:
+        """Whether nearly all of the sum lies above epsilon, so that delta is 1 for every purpose."""
+        _, means, variances = self.moments(0.0)
+        return float(self.counts @ means) - epsilon > FAR * math.sqrt(float(self.counts @ variances)) + FAR
 
     def _gentle(self, best: float, epsilon: float, log_delta: float) -> float:
         """The least tilt at which rounding, of which e**(K(t) - t epsilon) reaches epsilon, stays far below delta."""
