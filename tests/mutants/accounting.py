@@ -155,14 +155,14 @@ COMPOSITION = [
         "privacy/accountant.py",
         "[pair] if pair.symmetric else [pair, Reversed(pair)]",
         "[pair]",
-        REFERENCE,
+        NUMERICAL,
     ),
     Bug(
         "infinity of one step free",
         "privacy/accountant.py",
         "math.fsum(atoms) + pair.infinity",
         "math.fsum(atoms)",
-        REFERENCE,
+        NUMERICAL,
     ),
     Bug(
         "groups of too few",
