@@ -24,14 +24,16 @@ MAY_IMPORT = {
     "randomness": {"numeric", "errors"},
     "privacy": {"numeric", "errors"},
     "mechanisms": {"privacy", "randomness", "numeric", "errors"},
+    "domains": {"privacy", "numeric", "errors"},
+    "queries": {"mechanisms", "privacy", "domains", "plots", "numeric", "errors"},
     "plots": {"privacy", "errors"},
     "attacks": {"plots", "errors"},
     "audit": {"mechanisms", "privacy", "randomness", "numeric", "attacks", "plots", "errors"},
-    "cli": {"mechanisms", "privacy", "attacks", "audit", "plots", "errors"},
+    "cli": {"queries", "domains", "mechanisms", "privacy", "attacks", "audit", "plots", "errors"},
 }
 """Upwards and sideways never. The package itself (version, lazy names) may be imported by cli only."""
 
-HEAVY = {"scipy", "altair", "typer", "rich", "sklearn", "vl_convert"}
+HEAVY = {"duckdb", "ibis", "pandas", "pyarrow", "scipy", "sqlglot", "altair", "typer", "rich", "sklearn", "vl_convert"}
 
 
 def imports(path: Path) -> set[str]:

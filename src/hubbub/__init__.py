@@ -42,6 +42,22 @@ if TYPE_CHECKING:
         calibrate,
         compose,
     )
+    from hubbub.queries import (
+        best_price,
+        count,
+        count_distinct,
+        max,
+        mean,
+        median,
+        min,
+        mode,
+        protect,
+        quantile,
+        stddev,
+        sum,
+        top,
+        variance,
+    )
 
 __version__ = "0.1.0"
 
@@ -76,9 +92,25 @@ _ROOMS = {
         "calibrate",
         "compose",
     ),
+    "hubbub.queries": (
+        "best_price",
+        "count",
+        "count_distinct",
+        "max",
+        "mean",
+        "median",
+        "min",
+        "mode",
+        "protect",
+        "quantile",
+        "stddev",
+        "sum",
+        "top",
+        "variance",
+    ),
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
-_MODULES = ("attacks", "audit", "errors", "mechanisms", "plots", "privacy", "randomness")
+_MODULES = ("attacks", "audit", "domains", "errors", "mechanisms", "plots", "privacy", "queries", "randomness")
 
 __all__ = [
     "ZCDP",
@@ -106,10 +138,24 @@ __all__ = [
     "TruncatedLaplace",
     "TruncatedLaplaceDP",
     "attacks",
+    "best_price",
     "calibrate",
     "compose",
+    "count",
+    "count_distinct",
     "errors",
+    "max",
+    "mean",
+    "median",
+    "min",
+    "mode",
     "plots",
+    "protect",
+    "quantile",
+    "stddev",
+    "sum",
+    "top",
+    "variance",
 ]
 
 

@@ -78,3 +78,30 @@ class MissingExtra(HubbubError, ImportError):
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         return type(self), (self.extra,)
+
+
+class QueryRefused(HubbubError, ValueError):
+    """A question was refused from public facts alone, before anything was spent or read; the sentence says what helps.
+
+    >>> str(QueryRefused("window functions", "use GROUP BY"))
+    'window functions: not supported; use GROUP BY.'
+    """
+
+    def __init__(self, what: str, remedy: str) -> None:
+        self.what = what
+        self.remedy = remedy
+        super().__init__(f"{what}: not supported; {remedy}.")
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), (self.what, self.remedy)
+
+
+class EngineFailure(HubbubError, RuntimeError):
+    """The engine could not compute a question: the same sentence whatever it said, which might tell of rows.
+
+    >>> str(EngineFailure())
+    'the engine could not compute this question; what it was charged stays spent.'
+    """
+
+    def __init__(self) -> None:
+        super().__init__("the engine could not compute this question; what it was charged stays spent.")

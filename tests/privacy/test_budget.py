@@ -114,11 +114,18 @@ def test_relations_and_types() -> None:
 
 def test_each_filter_has_half_of_delta() -> None:
     """Sums of deltas, and Renyi divergences: whichever is used up last, the other's half is not there for it."""
-    with pytest.raises(hb.BudgetExceeded):
-        hb.Budget(epsilon=1, delta=1e-6).spend(hb.ApproxDP(0.01, 6e-7))
-    with pytest.raises(hb.BudgetExceeded):
-        hb.Budget(epsilon=1, delta=1e-6).spend(hb.ApproxDP(0.01, 1e-7) * 6)
-    hb.Budget(epsilon=1, delta=1e-6).spend(hb.ApproxDP(0.01, 1e-7) * 5)
+    for loss, fits in (
+        (hb.ApproxDP(0.01, 6e-7), False),
+        (hb.ApproxDP(0.01, 1e-7) * 6, False),
+        (hb.ApproxDP(0.01, 1e-7) * 5, True),
+    ):
+        budget = hb.Budget(epsilon=1, delta=1e-6)
+        budget.spend(hb.PureDP(0.01))
+        if fits:
+            budget.spend(loss)
+        else:
+            with pytest.raises(hb.BudgetExceeded):
+                budget.spend(loss)
     for epsilon in (0.5, 2.0):
         budget, rho = hb.Budget(epsilon=epsilon, delta=1e-6), 0.0
         with suppress(hb.BudgetExceeded):
@@ -136,6 +143,39 @@ def test_the_odometer_shares_delta_among_its_levels(rho: float) -> None:
     assert hb.ZCDP(rho).epsilon(1e-6 / 32 / 2) <= budget.odometer() <= 1
 
 
+def test_one_question_may_take_the_whole_budget() -> None:
+    """Chosen before anything was released, a first spend is priced by itself; afterwards nothing fits, however
+    small."""
+    for loss in (hb.Gaussian(1, epsilon=1.0, delta=1e-6).loss, hb.ApproxDP(0.5, 1e-6)):
+        budget = hb.Budget(epsilon=1.0, delta=1e-6)
+        budget.spend(loss)
+        assert budget.remaining == 0
+        assert budget.odometer() == 1
+        for more in (hb.PureDP(1e-9), hb.ZCDP(1e-15), hb.ApproxDP(1e-9, 1e-12)):
+            with pytest.raises(hb.BudgetExceeded):
+                budget.spend(more)
+    for loss in (hb.Gaussian(1, epsilon=1.001, delta=1e-6).loss, hb.ApproxDP(0.5, 1.1e-6)):
+        with pytest.raises(hb.BudgetExceeded):
+            hb.Budget(epsilon=1.0, delta=1e-6).spend(loss)
+    budget = hb.Budget(epsilon=1.0, delta=1e-6)
+    budget.spend(hb.PureDP(1e-6))
+    with pytest.raises(hb.BudgetExceeded):
+        budget.spend(hb.Gaussian(1, epsilon=0.999, delta=1e-6).loss, delta=1e-6)
+
+
+def test_a_gaussian_is_summed_by_its_price_at_a_delta() -> None:
+    """Two questions at epsilon 1/4 leave half of the sum; without a delta to price them at, they would leave nothing
+    of it."""
+    loss = hb.Gaussian(1, epsilon=0.25, delta=1e-7).loss
+    priced, unpriced = hb.Budget(epsilon=1.0, delta=1e-6), hb.Budget(epsilon=1.0, delta=1e-6)
+    for _ in range(2):
+        priced.spend(loss, delta=1e-7)
+        unpriced.spend(loss)
+    assert priced.remaining == pytest.approx(0.5, abs=1e-6)
+    assert priced.remaining <= 1 - 2 * loss.epsilon(1e-7)
+    assert unpriced.remaining < 0.48
+
+
 def test_the_odometer_covers_what_ran() -> None:
     budget = hb.Budget(epsilon=1)
     for k in range(1, 33):
@@ -146,8 +186,8 @@ def test_the_odometer_covers_what_ran() -> None:
 def test_a_slow_check_lets_nobody_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
     accepts = _Filter.accepts
 
-    def slowly(self: _Filter, loss: hb.Loss) -> bool:
-        answer = accepts(self, loss)
+    def slowly(self: _Filter, loss: hb.Loss, at: Fraction) -> bool:
+        answer = accepts(self, loss, at)
         time.sleep(0.01)
         return answer
 

@@ -16,7 +16,7 @@ from hubbub.mechanisms.additive import LISTED_POINTS
 from hubbub.mechanisms.laplace import MORE_PRIVACY
 from hubbub.mechanisms.lattice import Floats, exact_numbers
 from hubbub.mechanisms.mechanism import Mechanism
-from hubbub.numeric.rational import Number, float_up, floor_log2, is_whole, positive, power_of_two, rational
+from hubbub.numeric.rational import Number, count, float_up, floor_log2, is_whole, positive, power_of_two, rational
 from hubbub.privacy.families import PureDP
 from hubbub.privacy.loss import Loss, Neighbours, check_neighbours
 from hubbub.randomness.bits import Bits
@@ -32,20 +32,37 @@ FARTHEST = 1 << 61
 """Bounds beyond this leave no room for 64-bit arithmetic."""
 
 
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """Numbers and how often each occurs: how an engine hands over a column without its rows."""
+
+    values: NDArray[Any]
+    counts: Integers
+
+
+def _tally(data: Any) -> Counter[Any]:
+    if not isinstance(data, Counted):
+        return Counter(exact_numbers(data, "values").tolist())
+    tally: Counter[Any] = Counter()
+    for value, times in zip(exact_numbers(data.values, "values").tolist(), data.counts.tolist(), strict=True):
+        tally[value] += times
+    return tally
+
+
 @dataclass(frozen=True, init=False)
 class Quantile(Mechanism):
     """Releases a value near the given quantile of the data: the exponential mechanism on rank error.
 
     Every point of a public grid between the bounds is a candidate, scored by how far its rank is from quantile * n.
     Whole bounds make a grid of integers; otherwise the grid is a power of two (``spacing`` to choose it). Data are
-    clamped to the bounds and floored to the grid, record by record; ``release`` takes a list or array of numbers.
-    The public rules hold for odd data: nan counts as 0, and is then clamped.
+    clamped to the bounds and floored to the grid, record by record; ``release`` takes a list or array of numbers, or
+    ``Counted`` ones. The public rules hold for odd data: nan counts as 0, and is then clamped.
 
-    Claim: epsilon-DP for one record added or removed (sensitivity of the score max(q, 1-q)) or replaced (sensitivity
-        1).
+    Claim: epsilon-DP for up to ``records`` records added or removed (sensitivity of the score max(q, 1-q) for each) or
+        replaced by as many (sensitivity 1 for each).
     Proof: S11 and MT07. The score is -max(0, below - q n, q n - at_or_below); adding a record moves n by 1 and each
         count by 0 or 1, so each difference moves by q or 1-q; replacing one moves counts by at most 1 and leaves n.
-    Assumes: one record per person; public bounds.
+    Assumes: at most ``records`` records per person (and as many in its replacement); public bounds.
 
     >>> Quantile(0.5, bounds=(0, 100), epsilon=10.0).release([42] * 1000)
     42
@@ -56,6 +73,7 @@ class Quantile(Mechanism):
     epsilon: float
     spacing: Number
     neighbours: Neighbours
+    records: int
     _rate: Fraction = field(repr=False)
     _step: Fraction = field(repr=False)
 
@@ -67,6 +85,7 @@ class Quantile(Mechanism):
         epsilon: Number,
         spacing: Number | None = None,
         neighbours: Neighbours = "add-remove",
+        records: int = 1,
     ) -> None:
         share = rational("quantile", quantile)
         if not 0 <= share <= 1:
@@ -95,8 +114,9 @@ class Quantile(Mechanism):
             epsilon=float_up(price),
             spacing=int(step) if step.denominator == 1 else float(step),
             neighbours=neighbours,
+            records=count("records", records),
             _step=step,
-            _rate=price / (2 * sensitivity),
+            _rate=price / (2 * sensitivity * records),
         )
 
     @property
@@ -112,9 +132,9 @@ class Quantile(Mechanism):
         return self._value(int(starts[chosen]) + draw_below(int(sizes[chosen]), bits))
 
     def apart(self, value: Any, neighbour: Any) -> float:
-        one, other = (Counter(exact_numbers(v, "values").tolist()) for v in (value, neighbour))
+        one, other = (_tally(v) for v in (value, neighbour))
         gone, come = (one - other).total(), (other - one).total()
-        return float(gone + come if self.neighbours == "add-remove" else max(gone, come))
+        return float(gone + come if self.neighbours == "add-remove" else max(gone, come)) / self.records
 
     def distribution(self, value: Any) -> tuple[Integers | Floats, Floats]:
         """Every grid point and its probability, for grids that can be listed."""
@@ -141,8 +161,11 @@ class Quantile(Mechanism):
         """
         low, high = (rational("bounds", b) for b in self.bounds)
         last = math.floor((high - low) / self._step)
-        steps = self._to_steps(exact_numbers(data, "data"), low, last)
-        points, counts = np.unique(steps, return_counts=True)
+        numbers = exact_numbers(data.values if isinstance(data, Counted) else data, "data")
+        points, place = np.unique(self._to_steps(numbers, low, last), return_inverse=True)
+        times = data.counts if isinstance(data, Counted) else np.ones(len(numbers), np.int64)
+        counts = np.zeros(len(points), np.int64)
+        np.add.at(counts, place, times)
         at_or_below = np.cumsum(counts)
         below = at_or_below - counts
         gap_starts = np.concatenate(([0], points + 1))
@@ -151,7 +174,7 @@ class Quantile(Mechanism):
         starts = np.concatenate((points, gap_starts))
         sizes = np.concatenate((np.ones(len(points), np.int64), gap_sizes))
         share = rational("quantile", self.quantile)
-        target, scale = share.numerator * len(steps), share.denominator
+        target, scale = share.numerator * int(counts.sum()), share.denominator
         # ranks times a long denominator would leave 64 bits; the type is chosen by the quantile, which is public
         kind = np.int64 if scale <= LONG_DENOMINATOR else object
         first = np.concatenate((below, gap_ranks)).astype(kind) * scale - target

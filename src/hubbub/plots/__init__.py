@@ -1,5 +1,6 @@
 """Every picture, as Altair charts: the same object for notebooks, files and the web page."""
 
+from hubbub.plots.answers import released_bars
 from hubbub.plots.attacks import membership_roc, reconstruction_accuracy
 from hubbub.plots.audits import audit_report
 from hubbub.plots.charts import AnyChart, save, side_by_side, writable
@@ -26,6 +27,7 @@ __all__ = [
     "posterior",
     "privacy_curve",
     "reconstruction_accuracy",
+    "released_bars",
     "save",
     "side_by_side",
     "tradeoff",

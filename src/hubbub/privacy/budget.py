@@ -43,25 +43,32 @@ class _Filter:
         self.sum_renyi = 0.0
         self.order, self.capacity = _best_order(float(epsilon), float(delta) / 2) if delta else (2.0, -1.0)
 
-    def after(self, loss: Loss) -> tuple[Fraction, Fraction, float]:
-        """The three sums if this loss were added; infinite where it has no such price."""
+    def after(self, loss: Loss, at: Fraction = Fraction(0)) -> tuple[Fraction, Fraction, float]:
+        """The three sums if this loss were added; infinite where it has no such price.
+
+        A loss with a part that is no pure or approximate one counts in the sums as a whole, by its epsilon at ``at``.
+        """
         sum_epsilon: Fraction = self.sum_epsilon
         sum_delta: Fraction = self.sum_delta
-        for part, n in loss._parts():
-            epsilon, delta = part._basic() or (Fraction(0), Fraction(1))  # no such price: the sums are spent for good
-            sum_epsilon += n * epsilon
-            sum_delta += n * delta
+        prices = [(part._basic(), n) for part, n in loss._parts()]
+        if all(price is not None for price, _ in prices):
+            sum_epsilon += sum(n * price[0] for price, n in prices if price)
+            sum_delta += sum(n * price[1] for price, n in prices if price)
+        else:
+            whole = loss.epsilon(float_down(at)) if at else math.inf
+            sum_epsilon += rational("epsilon", whole) if whole < math.inf else self.epsilon + 1
+            sum_delta += at
         grown = self.sum_renyi + loss.renyi(self.order) if self.delta else math.inf
         return sum_epsilon, sum_delta, grown * (1 + 2.0**-50)
 
-    def accepts(self, loss: Loss) -> bool:
+    def accepts(self, loss: Loss, at: Fraction = Fraction(0)) -> bool:
         """Whether this loss still fits."""
-        sum_epsilon, sum_delta, grown = self.after(loss)
+        sum_epsilon, sum_delta, grown = self.after(loss, at)
         return (sum_epsilon <= self.epsilon and sum_delta <= self.delta / 2) or grown <= self.capacity
 
-    def add(self, loss: Loss) -> None:
+    def add(self, loss: Loss, at: Fraction = Fraction(0)) -> None:
         """Counts a loss."""
-        self.sum_epsilon, self.sum_delta, self.sum_renyi = self.after(loss)
+        self.sum_epsilon, self.sum_delta, self.sum_renyi = self.after(loss, at)
 
     def left(self) -> float:
         """The largest pure epsilon that would still fit."""
@@ -108,8 +115,17 @@ class Budget:
         limit = f"epsilon={self.epsilon!r}, delta={self.delta!r}, neighbours={self.neighbours!r}"
         return f"<Budget({limit}): {len(self._receipts)} spends, {self.remaining:.6g} of epsilon left>"
 
-    def spend(self, loss: Loss, note: str = "") -> Receipt:
-        """Takes a loss out of the budget, or raises BudgetExceeded with nothing spent."""
+    def spend(self, loss: Loss, note: str = "", delta: Number = 0.0) -> Receipt:
+        """Takes a loss out of the budget, or raises BudgetExceeded with nothing spent.
+
+        ``delta`` is where the sum of epsilons may price a loss that has no price of its own there, such as a Gaussian.
+
+        Claim: whatever is accepted, adaptively, is together (epsilon, delta)-DP at the budget's pair.
+        Proof: as for _Filter, to which a first spend is the one exception: chosen before anything was released, it may
+            take the whole budget by its own certified price, after which both filters are exceeded for good.
+        Assumes: as for _Filter.
+        """
+        at = rational("delta", check_delta(delta))
         if not isinstance(loss, Loss):
             raise ParameterTypeError("loss", type(loss).__name__, "must be a Loss", "spend mechanism.loss")
         if not loss._parts():
@@ -119,11 +135,12 @@ class Budget:
                 "neighbours", loss.neighbours, f"is not the budget's {self.neighbours}", "convert with to_replace()"
             )
         with self._lock:
-            if not self._filter.accepts(loss):
+            first = not self._receipts and loss.epsilon(self.delta) <= self.epsilon
+            if not self._filter.accepts(loss, at) and not first:
                 raise BudgetExceeded(loss, self._spent(), (self.epsilon, self.delta), self._filter.left())
-            self._filter.add(loss)
+            self._filter.add(loss, at)
             for level in self._levels:
-                level.add(loss)
+                level.add(loss, at)
             receipt = Receipt(len(self._receipts) + 1, loss, note)
             self._receipts.append(receipt)
             return receipt

@@ -1,0 +1,247 @@
+"""The exact integers behind a plan, computed inside an engine: bound each person's rows, then add up by group.
+
+Only grouped results leave the engine. Which rows of a person are kept is decided by an order hashed over the person
+and the row's own values, so it depends on no other person, nor on row order, threads or partitions.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hubbub.errors import QueryRefused
+from hubbub.mechanisms.quantile import Counted
+from hubbub.queries.expressions import Expression
+from hubbub.queries.extras import ibis
+from hubbub.queries.kinds import Listed, Time, Truth, Whole
+from hubbub.queries.plan import Choice, Plan
+
+UNIT = "hb_unit"
+Integers = NDArray[Any]
+"""int64, or Python integers where 64 bits do not suffice."""
+
+
+@dataclass(frozen=True, eq=False)
+class Exact:
+    """What the engine found: private. One column per group; sums by measure, numbers of people, values for choices."""
+
+    keys: list[tuple[Any, ...]]
+    sums: list[Integers]
+    people: Integers | None
+    values: list[list[Any]] = field(default_factory=list)
+
+
+class Engine:
+    """Computes plans on one Ibis table (and public tables beside it)."""
+
+    def __init__(self, table: Any, public: Mapping[str, Any]) -> None:
+        self._table, self._public = table, public
+
+    def compute(self, plan: Plan) -> Exact:
+        """The exact answer, before noise."""
+        rows, names = self._rows(plan)
+        kept = bounded(rows, plan, names)
+        aggregates: dict[str, Any] = {}
+        for i, noisy in enumerate(plan.noisy):
+            for j, part in enumerate(noisy.measure.sums(kept, UNIT if plan.schema.unit else None, f"hb_x{i}")):
+                aggregates[f"hb_s{i}_{j}"] = part
+        if plan.keys is not None:
+            aggregates["hb_people"] = kept[UNIT].nunique() if plan.schema.unit else kept.count()
+        grouped = self._fetch(_aggregate(kept, names, aggregates or {"hb_rows": kept.count()}))
+        index = _Index(plan, grouped, names)
+        sums = []
+        for i, noisy in enumerate(plan.noisy):
+            columns = [index.spread(grouped[f"hb_s{i}_{j}"]) for j in range(noisy.measure.parts)]
+            sums.append(_stack(columns))
+        people = index.spread(grouped["hb_people"]) if plan.keys is not None else None
+        values = []
+        for i, choice in enumerate(plan.choices):
+            column = f"hb_c{i}"
+            present = kept.filter(kept[column].notnull())
+            found = self._fetch(_aggregate(present, [*names, column], {"hb_times": present.count()}))
+            values.append(index.collect(found, names, column, choice))
+        return Exact(index.keys, sums, people, values)
+
+    def _rows(self, plan: Plan) -> tuple[Any, list[str]]:
+        """The table's rows that count: filtered, with keys and arguments computed, and nothing else."""
+        table, query = self._table, plan.query
+        for join in query.joins:
+            table = _joined(table, self._public[join.table], join)
+        if query.where is not None:
+            table = table.filter(query.where.build(table))
+        columns: dict[str, Any] = {}
+        if plan.schema.unit is not None:
+            columns[UNIT] = table[plan.schema.unit]
+        names = [f"hb_k{i}" for i in range(len(query.keys))]
+        for name, (_, expression) in zip(names, query.keys, strict=True):
+            columns[name] = expression.build(table)
+        for i, noisy in enumerate(plan.noisy):
+            if noisy.measure.argument is not None:
+                columns[f"hb_x{i}"] = noisy.measure.prepared(table)
+        for i, choice in enumerate(plan.choices):
+            columns[f"hb_c{i}"] = _chosen(choice, table)
+        rows = table.select(**columns) if columns else table
+        for name in [*([UNIT] if plan.schema.unit else []), *names]:
+            rows = rows.filter(rows[name].notnull())
+        return rows, names
+
+    def _fetch(self, expression: Any) -> dict[str, list[Any]]:
+        fetched: dict[str, list[Any]] = expression.to_pyarrow().to_pydict()
+        return fetched
+
+
+def _chosen(choice: Choice, table: Any) -> Any:
+    argument = choice.aggregate.argument
+    assert argument is not None
+    if choice.aggregate.function in ("quantile", "best price"):
+        return argument.steps(table)
+    return argument.build(table)
+
+
+def _joined(table: Any, public: Any, join: Any) -> Any:
+    """The table with a public one's columns; a public row is found at most once for each key."""
+    renamed = public.select(**{f"{join.table}.{c}": public[c] for c in public.columns})
+    how = "left" if join.keep_unmatched else "inner"
+    on = join.on.build(table)
+    return table.mutate(hb_join=on).join(renamed, [("hb_join", f"{join.table}.{join.key}")], how=how).drop("hb_join")
+
+
+def _aggregate(table: Any, by: list[str], aggregates: Mapping[str, Any]) -> Any:
+    return table.group_by(by).agg(**aggregates) if by else table.agg(**aggregates)
+
+
+def bounded(rows: Any, plan: Plan, names: list[str]) -> Any:
+    """The rows that count of every person: at most so many a group, so many groups, so many in all.
+
+    People within all bounds, nearly all as a rule, are recognised by counting and pass as they are; only the rows of
+    the others are put in order. Every step looks at one person's rows only.
+    """
+    if plan.schema.unit is None:
+        return rows
+    c = plan.contribution
+    by = [UNIT, *names]
+    per_group, groups, total = c.rows, c.groups, c.total
+    if total is not None and per_group >= total and (groups >= total or not names):
+        over = rows.group_by(UNIT).agg(hb_n=rows.count())
+        over = over.filter(over.hb_n > total).select(UNIT)
+    elif not names:
+        limit = per_group if total is None else min(per_group, total)
+        over = rows.group_by(UNIT).agg(hb_n=rows.count())
+        over = over.filter(over.hb_n > limit).select(UNIT)
+    else:
+        pairs = rows.group_by(by).agg(hb_n=rows.count())
+        units = pairs.group_by(UNIT).agg(hb_most=pairs.hb_n.max(), hb_groups=pairs.count(), hb_all=pairs.hb_n.sum())
+        beyond = (units.hb_most > per_group) | (units.hb_groups > groups)
+        if total is not None:
+            beyond = beyond | (units.hb_all > total)
+        over = units.filter(beyond).select(UNIT)
+    fine = rows.anti_join(over, UNIT)
+    capped = _cut(rows.semi_join(over, UNIT), by, names, c)
+    return fine.select(rows.columns).union(capped.select(rows.columns), distinct=False)
+
+
+def _cut(rows: Any, by: list[str], names: list[str], c: Any) -> Any:
+    """The first rows of each person in each group, of the first groups, in a hashed order; equal rows are alike."""
+    values = [n for n in rows.columns if n not in by]
+    keyed = rows.mutate(hb_g=_hash(rows, by), hb_r=_hash(rows, [*by, *values]))
+    order = [keyed.hb_r, *(keyed[v] for v in values)]
+    window = ibis().window(group_by=by, order_by=order)
+    kept = keyed.mutate(hb_row=ibis().row_number().over(window))
+    kept = kept.filter(kept.hb_row < c.rows)
+    if names:
+        window = ibis().window(group_by=UNIT, order_by=[kept.hb_g, *(kept[n] for n in names)])
+        kept = kept.mutate(hb_group=ibis().dense_rank().over(window))
+        kept = kept.filter(kept.hb_group < c.groups)
+    if c.total is not None:
+        window = ibis().window(group_by=UNIT, order_by=[kept.hb_r, *(kept[n] for n in [*names, *values])])
+        kept = kept.mutate(hb_place=ibis().row_number().over(window))
+        kept = kept.filter(kept.hb_place < c.total)
+    return kept
+
+
+def _hash(table: Any, columns: list[str]) -> Any:
+    """A hash of several columns together: their texts, marked off, hashed."""
+    text = ibis().literal("hubbub")
+    for name in columns:
+        text = text + ibis().literal("|") + table[name].cast("string").fill_null("~")
+    return text.hash()
+
+
+class _Index:
+    """Where each group of the engine's result belongs in the answer."""
+
+    def __init__(self, plan: Plan, grouped: Mapping[str, list[Any]], names: list[str]) -> None:
+        self._readers = [_reader(x) for _, x in plan.query.keys]
+        found = self._tuples(grouped, names)
+        if plan.groups is None:
+            self.keys = sorted(set(found), key=_sortable)
+        else:
+            self.keys = plan.group_keys()
+        self._place = {key: i for i, key in enumerate(self.keys)}
+        self._at = [self._place.get(key) for key in found]
+
+    def _tuples(self, columns: Mapping[str, list[Any]], names: list[str]) -> list[tuple[Any, ...]]:
+        if not names:
+            return [()] * len(next(iter(columns.values())))
+        read = [list(map(r, columns[n])) for r, n in zip(self._readers, names, strict=True)]
+        return list(zip(*read, strict=True))
+
+    def spread(self, values: list[Any]) -> Integers:
+        """The values in the answer's order, 0 where a group has none."""
+        integers = [0 if v is None else int(v) for v in values]
+        kind = np.int64 if all(-(1 << 62) < v < 1 << 62 for v in integers) else object
+        out = np.zeros(len(self.keys), dtype=kind)
+        for place, value in zip(self._at, integers, strict=True):
+            if place is not None:
+                out[place] = value
+        return out
+
+    def collect(self, found: Mapping[str, list[Any]], names: list[str], column: str, choice: Choice) -> list[Any]:
+        """For each group, the values of a chosen aggregate's argument and how often each occurs."""
+        lists: list[tuple[list[Any], list[int]]] = [([], []) for _ in self.keys]
+        for key, value, times in zip(self._tuples(found, names), found[column], found["hb_times"], strict=True):
+            place = self._place.get(key)
+            if place is not None:
+                lists[place][0].append(value)
+                lists[place][1].append(int(times))
+        if choice.aggregate.function in ("quantile", "best price"):
+            return [Counted(np.array(v, np.int64), np.array(t, np.int64)) for v, t in lists]
+        return [dict(zip(v, t, strict=True)) for v, t in lists]
+
+
+def _stack(columns: list[Integers]) -> Integers:
+    wide = any(c.dtype == object for c in columns)
+    return np.stack([c.astype(object) if wide else c for c in columns])
+
+
+def _reader(key: Expression) -> Any:
+    """From what the engine returns to the value shown."""
+    match key.kind:
+        case Whole(step):
+            return (lambda n: int(n * step)) if step.denominator == 1 else (lambda n: float(n * step))
+        case Truth():
+            return bool
+        case Time():
+            return lambda v: v.date() if isinstance(v, dt.datetime) else v
+        case Listed():
+            return lambda v: v
+        case _:
+            return lambda v: v
+
+
+def _sortable(key: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple((str(type(v)), v) for v in key)
+
+
+def check_unit(table: Any, unit: str | None) -> None:
+    """Refuses units that cannot be told apart safely."""
+    if unit is None:
+        return
+    kind = table.schema()[unit]
+    if not (kind.is_string() or kind.is_integer() or kind.is_uuid() or kind.is_date()):
+        raise QueryRefused(f"the unit column {unit!r}, which is {kind}", "use a column of texts or whole numbers")

@@ -1,0 +1,110 @@
+"""Where tables come from: files, data frames, arrow tables and Ibis tables, all seen as Ibis tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from hubbub.domains.columns import Category, Column, Key, Moment, Number
+from hubbub.errors import ParameterError, ParameterTypeError
+from hubbub.queries.expressions import Expression, from_column
+from hubbub.queries.extras import ibis
+
+MOST_CATEGORIES = 100_000
+"""A public table's column with more different texts than this can only be compared."""
+
+
+def as_ibis(source: Any, name: str) -> Any:
+    """The source as an Ibis table. Files and frames are read by DuckDB, each in a connection of its own."""
+    i = ibis()
+    if isinstance(source, i.Table):
+        return source
+    if isinstance(source, str | Path):
+        return _file(Path(source), name)
+    module = type(source).__module__.split(".")[0]
+    if module in ("pandas", "polars", "pyarrow"):
+        connection = i.duckdb.connect()
+        connection.con.register("source", _arrow(source))
+        return connection.table("source")
+    if hasattr(source, "sparkSession"):
+        raise ParameterTypeError(
+            name, type(source).__name__, "is a Spark frame", "give ibis.pyspark.connect(spark).table(name)"
+        )
+    raise ParameterTypeError(
+        name,
+        type(source).__name__,
+        "is not a table",
+        "give a .csv or .parquet path, a pandas, polars or arrow table, or an Ibis one",
+    )
+
+
+def _arrow(source: Any) -> Any:
+    import pyarrow as pa
+
+    if isinstance(source, pa.Table):
+        return source
+    if type(source).__module__.startswith("polars"):
+        return (source.collect() if type(source).__name__ == "LazyFrame" else source).to_arrow()
+    return pa.Table.from_pandas(source, preserve_index=False)
+
+
+def _file(path: Path, name: str) -> Any:
+    connection = ibis().duckdb.connect()
+    kind = path.suffixes[0] if path.suffixes else ""
+    if not path.exists():
+        raise ParameterError(name, str(path), "does not exist")
+    if kind in (".csv", ".tsv"):
+        return connection.read_csv(str(path), table_name="source")
+    if kind in (".parquet", ".pq"):
+        return connection.read_parquet(str(path), table_name="source")
+    raise ParameterError(name, str(path), "is not a .csv or .parquet file", "name it so, or load it yourself")
+
+
+def as_public(source: Any, name: str) -> Any:
+    """A public table that any engine can join: Ibis tables as they are, others in memory, sent to the engine in use."""
+    if isinstance(source, ibis().Table):
+        return source
+    return ibis().memtable(as_ibis(source, name).to_pyarrow())
+
+
+@dataclass(frozen=True)
+class PublicTable:
+    """What is known of a public table: its columns, with bounds and categories, and those that hold no value twice."""
+
+    columns: Mapping[str, Expression]
+    unique: frozenset[str]
+
+
+def described(name: str, table: Any) -> PublicTable:
+    """A public table's columns, read from it, since it is public."""
+    frame = table.to_pyarrow().to_pydict()
+    known = table.schema()
+    found: dict[str, Expression] = {}
+    unique = set()
+    for column, values in frame.items():
+        present = [v for v in values if v is not None]
+        declared = _declared(present, known[column], len(present) < len(values))
+        found[column] = from_column(f"{name}.{column}", declared, known[column])
+        if len(set(present)) == len(present):
+            unique.add(column)
+    return PublicTable(found, frozenset(unique))
+
+
+def _declared(values: list[Any], kind: Any, nullable: bool) -> Column:
+    if not values:
+        return Key(nullable)
+    if kind.is_boolean():
+        return Category((False, True), nullable)
+    if kind.is_string():
+        different = tuple(dict.fromkeys(values))
+        return Category(different, nullable) if len(different) <= MOST_CATEGORIES else Key(nullable)
+    if kind.is_numeric():
+        finite = [Fraction(v) for v in values if v == v and abs(v) != float("inf")]
+        low, high = min(finite, default=Fraction(0)), max(finite, default=Fraction(0))
+        return Number(low, high, nullable=nullable)
+    if kind.is_date() or kind.is_timestamp():
+        return Moment(min(values), max(values), nullable)
+    return Key(nullable)

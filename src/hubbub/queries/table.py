@@ -1,0 +1,216 @@
+"""A protected table: questions in SQL or by methods, answered with noise and charged to a budget."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hubbub.domains.columns import Category, Number
+from hubbub.domains.schema import Schema
+from hubbub.errors import EngineFailure, ParameterError, ParameterTypeError
+from hubbub.numeric import rational as exact
+from hubbub.privacy.budget import Budget
+from hubbub.privacy.loss import Neighbours
+from hubbub.queries import aggregates as ask
+from hubbub.queries import suggestion
+from hubbub.queries.answers import Answer, Receipt
+from hubbub.queries.engine import Engine, check_unit
+from hubbub.queries.explanation import Explanation, price_for_error
+from hubbub.queries.expressions import from_column
+from hubbub.queries.plan import Plan, make_plan
+from hubbub.queries.query import Query
+from hubbub.queries.questions import Grouped, Question, binned
+from hubbub.queries.release import release
+from hubbub.queries.sensitivity import of_questions
+from hubbub.queries.sources import as_ibis, as_public, described
+from hubbub.queries.statements import StatementReader
+
+
+def protect(
+    source: Any,
+    *,
+    name: str = "t",
+    unit: str | None = None,
+    columns: Mapping[str, Any],
+    budget: Budget | None = None,
+    max_groups: int | None = 1,
+    max_rows: int | None = 1,
+    max_total_rows: int | None = None,
+    neighbours: Neighbours = "add-remove",
+    public: Mapping[str, Any] | None = None,
+) -> Table:
+    """A table that answers privately: a path, a data frame, an arrow table or any Ibis table.
+
+    ``unit`` names the column that says whose row it is (None: every row is a person). ``columns`` declares what may be
+    used: bounds (low, high), a list of public categories, "key" for private keys. ``max_groups``, ``max_rows`` (in each
+    group) and ``max_total_rows`` bound what counts of one person. ``public`` names tables that hold nothing private and
+    may be joined. Questions are charged to ``budget``; without one, each must be given its own.
+    """
+    schema = Schema.declare(
+        name,
+        unit,
+        columns,
+        max_groups=max_groups,
+        max_rows=max_rows,
+        max_total_rows=max_total_rows,
+        neighbours=neighbours,
+    )
+    if budget is not None:
+        if not isinstance(budget, Budget):
+            raise ParameterTypeError("budget", budget, "must be a Budget", "make one with hb.Budget(epsilon=1.0)")
+        if budget.neighbours != schema.neighbours:
+            raise ParameterError("budget", budget.neighbours, f"counts another relation than {schema.neighbours!r}")
+    tables = {n: as_public(t, f"public[{n!r}]") for n, t in (public or {}).items()}
+    return Table(schema, as_ibis(source, "source"), budget, tables)
+
+
+class Table:
+    """Made by ``protect``. Public: its schema and budget. Private: the rows, which only the engine sees."""
+
+    def __init__(self, schema: Schema, table: Any, budget: Budget | None, public: Mapping[str, Any]) -> None:
+        known = table.schema()
+        for column in [*schema.columns, *([schema.unit] if schema.unit else [])]:
+            if column not in known:
+                raise ParameterError("columns", column, "is not in the source", f"its columns: {', '.join(known)}")
+        check_unit(table, schema.unit)
+        self.schema, self.budget = schema, budget
+        self._types = known
+        self._engine = Engine(table, public)
+        declared = {n: from_column(n, s, known[n]) for n, s in schema.columns.items()}
+        known_public = {n: described(n, t) for n, t in public.items()}
+        self._reader = StatementReader(schema.name, schema.unit, declared, known_public)
+
+    def __repr__(self) -> str:
+        kinds = ", ".join(f"{n}: {_short(c)}" for n, c in self.schema.columns.items())
+        whose = f"unit {self.schema.unit}" if self.schema.unit else "every row a person"
+        return f"<protected table {self.schema.name} ({whose}; {kinds})>"
+
+    def sql(self, text: str, **price: Any) -> Answer:
+        """The private answer to a SELECT statement; see ``Question.release`` for the price."""
+        return Question(self, self._reader.statement(text), text).release(**price)
+
+    def explain(
+        self, question: str | Question, *, epsilon: exact.Number | None = None, delta: exact.Number = 0.0, **goal: Any
+    ) -> Explanation:
+        """What a question would cost and how large its error would be. Spends nothing and reads no row."""
+        return Explanation(self._plan(self._query(question), epsilon, delta, **goal))
+
+    def sensitivity(self, question: Any, *, norm: int = 1, empty: str = "zero") -> float:
+        """How far one person can move the exact answer to a question (or to a list of them together), derived.
+
+        ``empty`` says what the average of no rows is: "zero", or "excluded" if there are always some.
+        """
+        questions = question if isinstance(question, list | tuple) else [question]
+        return of_questions([self._query(q) for q in questions], self.schema, norm, empty)
+
+    def suggest_bounds(
+        self, column: str, *, epsilon: exact.Number, budget: Budget | None = None
+    ) -> tuple[float, float]:
+        """Bounds that hold nearly all of a column's values, found privately for this price; powers of two."""
+        query = suggestion.query(column, self._types)
+        return suggestion.bounds(self._answer(query, epsilon, 0.0, budget, f"bounds of {column}"))
+
+    def group_by(self, *keys: str | tuple[str, str]) -> Grouped:
+        """Questions by group: names of columns or expressions."""
+        return Grouped(self, keys, None)
+
+    def where(self, condition: str) -> Grouped:
+        """Questions of the rows for which a condition (in SQL) is true."""
+        return Grouped(self, (), condition)
+
+    def agg(self, **asks: ask.Ask) -> Question:
+        """Several aggregates of the whole table."""
+        return Grouped(self, (), None).agg(**asks)
+
+    def count(self, expression: str | None = None, **price: Any) -> Answer:
+        """How many rows."""
+        return self.agg(count=ask.count(expression)).release(**price)
+
+    def count_distinct(self, expression: str | None = None, **price: Any) -> Answer:
+        """How many people, or how many different values."""
+        return self.agg(count=ask.count_distinct(expression)).release(**price)
+
+    def sum(self, expression: str, **price: Any) -> Answer:
+        """The total of a column or expression."""
+        return self.agg(sum=ask.sum(expression)).release(**price)
+
+    def mean(self, expression: str, **price: Any) -> Answer:
+        """The average of a column or expression."""
+        return self.agg(mean=ask.mean(expression)).release(**price)
+
+    def variance(self, expression: str, **price: Any) -> Answer:
+        """The variance of a column or expression."""
+        return self.agg(variance=ask.variance(expression)).release(**price)
+
+    def stddev(self, expression: str, **price: Any) -> Answer:
+        """The standard deviation of a column or expression."""
+        return self.agg(stddev=ask.stddev(expression)).release(**price)
+
+    def quantile(self, expression: str, q: exact.Number | Sequence[exact.Number] = 0.5, **price: Any) -> Answer:
+        """The value below which a share q lies; of several shares, one column each."""
+        shares = list(q) if isinstance(q, Sequence) else [q]
+        names = ["quantile"] if len(shares) == 1 else [f"q{s}" for s in shares]
+        asks = {n: ask.quantile(expression, s) for n, s in zip(names, shares, strict=True)}
+        return self.agg(**asks).release(**price)
+
+    def median(self, expression: str, **price: Any) -> Answer:
+        """The middle value of a column or expression."""
+        return self.agg(median=ask.median(expression)).release(**price)
+
+    def mode(self, expression: str, **price: Any) -> Answer:
+        """The most frequent of a column's public values."""
+        return self.agg(mode=ask.mode(expression)).release(**price)
+
+    def top(self, expression: str, k: int, **price: Any) -> Answer:
+        """The k most frequent of a column's public values."""
+        return self.agg(top=ask.top(expression, k)).release(**price)
+
+    def best_price(self, expression: str, prices: Sequence[exact.Number], **price: Any) -> Answer:
+        """The price with the largest takings, if rows say what each person would pay."""
+        return self.agg(price=ask.best_price(expression, prices)).release(**price)
+
+    def histogram(self, expression: str, bins: Sequence[exact.Number] | None = None, **price: Any) -> Answer:
+        """How many rows have each category, or lie in each bin between the given edges."""
+        return self.group_by(*binned(expression, bins)).agg(count=ask.count()).release(**price)
+
+    def _query(self, question: Any) -> Query:
+        if isinstance(question, str):
+            return self._reader.statement(question)
+        if isinstance(question, Question) and question.table is self:
+            return question.query
+        raise ParameterTypeError("question", type(question).__name__, "must be SQL or a question of this table")
+
+    def _plan(self, query: Query, epsilon: exact.Number | None, delta: exact.Number, **goal: Any) -> Plan:
+        if goal.get("error") is not None:
+            if epsilon is not None:
+                raise ParameterError("epsilon", epsilon, "cannot be given with error", "give the price or the error")
+            return price_for_error(self.schema, query, delta, **goal)
+        if epsilon is None:
+            raise ParameterError("epsilon", None, "must be given", "say what the answer may cost, or give error=")
+        return make_plan(self.schema, query, epsilon, delta)
+
+    def _answer(
+        self, query: Query, epsilon: Any, delta: exact.Number, budget: Budget | None, note: str, **goal: Any
+    ) -> Answer:
+        """Plans, charges, computes and releases, in this order: debit first."""
+        plan = self._plan(query, epsilon, delta, **goal)
+        purse = budget if budget is not None else self.budget
+        if purse is None:
+            raise ParameterError("budget", None, "must be given", "hb.protect(..., budget=hb.Budget(epsilon=1.0))")
+        receipt = Receipt(plan.loss, plan.epsilon, plan.delta, self.schema.unit or "row", self.schema.neighbours, note)
+        purse.spend(plan.loss, note=note, delta=plan.delta)
+        try:
+            found = self._engine.compute(plan)
+        except Exception:  # what an engine says of rows stays unsaid
+            raise EngineFailure from None
+        return release(plan, found, receipt)
+
+
+def _short(column: Any) -> str:
+    match column:
+        case Number(low, high):
+            return f"{low} to {high}"
+        case Category(values):
+            return f"{len(values)} categories"
+        case _:
+            return type(column).__name__.lower()

@@ -1,0 +1,244 @@
+"""Questions end to end on the embedded engine: right answers when the noise is negligible, right prices, clear
+refusals."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from queries.tables import COLUMNS, SURE, protected, visits
+
+import hubbub as hb
+from hubbub.errors import HubbubError, ParameterError, QueryRefused
+
+
+def asked(sql: str, **options: Any) -> pd.DataFrame:
+    return protected(**options).sql(sql, epsilon=SURE).to_pandas()
+
+
+def test_sql_and_methods_agree_with_pandas() -> None:
+    frame = visits()
+    got = asked("SELECT ward, count(*) AS n, avg(age) AS age, sum(price) AS s FROM t GROUP BY ward ORDER BY ward")
+    want = frame.groupby("ward").agg(n=("age", "size"), age=("age", "mean"), s=("price", "sum"))
+    assert list(got["ward"]) == ["north", "south", "west"]
+    for name in ("n", "age", "s"):
+        assert got[name][:2].tolist() == pytest.approx(want[name].tolist(), rel=1e-3)
+    assert abs(got["n"][2]) < 0.1
+    table = protected()
+    same = table.group_by("ward").agg(n=hb.count(), age=hb.mean("age"), s=hb.sum("price")).release(epsilon=SURE)
+    assert same.to_pandas()["s"][:2].tolist() == pytest.approx(want["s"].tolist(), rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("expression", "truth"),
+    [
+        ("count(*)", lambda f: len(f)),
+        ("count(DISTINCT person)", lambda f: f.person.nunique()),
+        ("count(DISTINCT shop)", lambda f: f.shop.nunique()),
+        ("sum(price * age)", lambda f: (f.price * f.age).sum()),
+        ("sum(CASE WHEN ward = 'north' THEN price ELSE 0 END)", lambda f: f.price[f.ward == "north"].sum()),
+        ("avg(price / age)", lambda f: (f.price / f.age).mean()),
+        ("variance(price)", lambda f: f.price.var()),
+        ("stddev(age)", lambda f: f.age.std()),
+        ("median(price)", lambda f: f.price.median()),
+        ("quantile_cont(price, 0.25)", lambda f: f.price.quantile(0.25, interpolation="higher")),
+        ("percentile_cont(0.9) WITHIN GROUP (ORDER BY age)", lambda f: f.age.quantile(0.9, interpolation="higher")),
+        ("count(*) FILTER (WHERE age >= 50)", lambda f: (f.age >= 50).sum()),
+        ("count_if(member)", lambda f: f.member.sum()),
+        ("sum(price) / count(*)", lambda f: f.price.mean()),
+        ("avg(year(day))", lambda f: pd.to_datetime(f.day).dt.year.mean()),
+        ("sum(greatest(age - 50, 0))", lambda f: (f.age - 50).clip(lower=0).sum()),
+    ],
+)
+def test_every_aggregate_is_near_the_truth(expression: str, truth: Any) -> None:
+    got = float(protected().sql(f"SELECT {expression} AS x FROM t", epsilon=SURE))
+    assert got == pytest.approx(float(truth(visits())), rel=2e-3)
+
+
+def test_choices() -> None:
+    table = protected(max_groups=5)
+    assert table.mode("ward", epsilon=SURE).value in ("north", "south")
+    frame = visits()
+    frame.loc[:40, "ward"] = "south"
+    table = protected(frame)
+    assert table.mode("ward", epsilon=SURE).value == "south"
+    assert table.top("ward", 2, epsilon=SURE).value == ("south", "north")
+    prices = [1, 5, 10, 20]
+    takings = [p * (frame.price >= p).sum() for p in prices]
+    assert table.best_price("price", prices, epsilon=SURE).value == prices[int(np.argmax(takings))]
+
+
+def test_groups_by_expression_day_and_truth() -> None:
+    frame = visits()
+    got = asked("SELECT year(day) AS y, member, count(*) AS n FROM t GROUP BY y, member ORDER BY y, member")
+    want = frame.groupby([pd.to_datetime(frame.day).dt.year, "member"]).size().reset_index(name="n")
+    assert got["n"].tolist() == pytest.approx(want["n"].tolist(), abs=0.1)
+    assert got["y"].tolist() == [2020, 2020, 2021, 2021]
+    got = protected().histogram("price", [5, 10], epsilon=SURE).to_pandas()
+    assert got["bin"].tolist() == ["below 5", "5 to 10", "10 up"]
+    assert got["count"].tolist() == pytest.approx(
+        [(frame.price < 5).sum(), ((frame.price >= 5) & (frame.price < 10)).sum(), (frame.price >= 10).sum()], abs=0.1
+    )
+
+
+def test_having_order_and_limit_are_on_released_values() -> None:
+    got = asked(
+        "SELECT ward, count(*) AS n FROM t GROUP BY ward HAVING n > 5 ORDER BY n DESC, ward DESC LIMIT 1 OFFSET 1"
+    )
+    assert len(got) == 1
+    got = asked("SELECT ward FROM t GROUP BY ward HAVING count(*) BETWEEN 5 AND 100 ORDER BY ward")
+    assert got["ward"].tolist() == ["north", "south"]
+
+
+def test_private_keys_need_a_delta_and_enough_people() -> None:
+    with pytest.raises(ParameterError, match="delta"):
+        protected().sql("SELECT shop, count(*) FROM t GROUP BY shop", epsilon=1)
+    frame = pd.DataFrame({"person": range(2000), "shop": ["big"] * 1990 + [f"own{i}" for i in range(10)]})
+    table = protected(frame, columns={"shop": "key"}, max_groups=1, max_rows=1)
+    for delta in (1e-6, 1e-3):
+        got = table.sql(
+            "SELECT shop, count(*) AS n, count(DISTINCT person) AS p FROM t GROUP BY shop", epsilon=1, delta=delta
+        )
+        assert got["shop"].tolist() == ["big"]
+        assert abs(got["n"][0] - 1990) < 60
+
+
+def test_joins_with_a_public_table() -> None:
+    public = {"wards": pd.DataFrame({"ward": ["north", "south"], "side": ["up", "down"], "weight": [2, 3]})}
+    table = protected(public=public)
+    got = table.sql(
+        "SELECT side, count(*) AS n, sum(weight) AS w FROM t JOIN wards USING (ward) GROUP BY side ORDER BY side",
+        epsilon=SURE,
+    ).to_pandas()
+    assert got["side"].tolist() == ["down", "up"]
+    assert got["n"].tolist() == pytest.approx([30, 30], abs=0.1)
+    assert got["w"].tolist() == pytest.approx([90, 60], abs=0.5)
+    twice = {"wards": pd.concat([public["wards"]] * 2)}
+    with pytest.raises(HubbubError, match="once"):
+        protected(public=twice).sql("SELECT count(*) FROM t JOIN wards USING (ward)", epsilon=1)
+
+
+def test_a_question_is_charged_before_the_data_are_touched() -> None:
+    budget = hb.Budget(epsilon=1.0)
+    table = hb.protect(visits(), unit="person", columns=COLUMNS, budget=budget)
+    for _ in range(10):
+        table.count(epsilon=0.1)
+    with pytest.raises(hb.BudgetExceeded):
+        table.count(epsilon=0.1)
+    assert budget.remaining == 0
+    assert len(budget.receipts) == 10
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 0.1, 0.3, 1 / 3, 7e-5])
+def test_shares_of_a_price_add_up_to_it(epsilon: float) -> None:
+    budget = hb.Budget(epsilon=epsilon)
+    table = hb.protect(visits(), unit="person", columns=COLUMNS, budget=budget)
+    table.sql("SELECT count(*), sum(age), avg(price), median(age) FROM t", epsilon=epsilon)
+    assert budget.remaining <= epsilon * 1e-9
+
+
+def test_explain_spends_and_reads_nothing() -> None:
+    table = protected()
+    before = len(table.budget.receipts)
+    plan = table.explain(
+        "SELECT ward, count(*) AS n, avg(age) AS a, median(price) AS m FROM t GROUP BY ward", epsilon=1
+    )
+    assert len(table.budget.receipts) == before
+    assert plan.epsilon <= 1
+    assert "Laplace" in repr(plan)
+    assert "rank within" in repr(plan)
+
+
+def test_a_wanted_error_is_met_at_the_least_price() -> None:
+    table = protected()
+    plan = table.explain("SELECT count(*) AS n FROM t", error=5)
+    assert plan.error("n") <= 5 < table.explain("SELECT count(*) AS n FROM t", epsilon=plan.epsilon * 0.98).error("n")
+    with pytest.raises(ParameterError, match="group_size"):
+        table.mean("age", error=1)
+    assert table.explain(table.agg(a=hb.mean("age")), error=1, group_size=1000).epsilon > 0
+    with pytest.raises(ParameterError, match="epsilon"):
+        table.count(epsilon=1, error=5)
+
+
+def test_sensitivities_answer_the_notes_survey() -> None:
+    survey = pd.DataFrame({"read": [True, False, True], "books": [3, 1, 5], "gender": ["m", "f", "f"]})
+    table = hb.protect(survey, columns={"read": [True, False], "books": (0, 7), "gender": ["m", "f"]})
+    readers, genders = "SELECT count(*) FROM t WHERE read", "SELECT gender, count(*) FROM t GROUP BY gender"
+    assert table.sensitivity(readers) == 1
+    assert table.sensitivity(genders) == 1
+    assert table.sensitivity([readers, genders]) == 2
+    assert table.sensitivity("SELECT gender, read, count(*) FROM t GROUP BY gender, read") == 1
+    assert table.sensitivity("SELECT sum(books) FROM t") == 7
+    assert table.sensitivity("SELECT avg(books) FROM t") == 7
+    assert table.sensitivity("SELECT avg(books) FROM t", empty="excluded") == 3.5
+    assert table.sensitivity([readers, genders], norm=2) == pytest.approx(2**0.5)
+
+
+def test_bounds_are_suggested_privately() -> None:
+    values = np.concatenate([np.random.default_rng(1).lognormal(8, 1, 20_000), [1e12]])
+    table = hb.protect(pd.DataFrame({"income": values}), columns={}, budget=hb.Budget(epsilon=1))
+    low, high = table.suggest_bounds("income", epsilon=0.5)
+    assert 16 <= low <= 256
+    assert 2**15 <= high <= 2**19
+    with pytest.raises(HubbubError):
+        hb.protect(pd.DataFrame({"x": [1.0]}), columns={}, budget=hb.Budget(epsilon=1)).suggest_bounds("x", epsilon=0.1)
+
+
+def test_an_answer_converts_and_maps_for_free() -> None:
+    answer = protected().sql("SELECT ward, count(*) AS n FROM t GROUP BY ward", epsilon=1)
+    assert answer.to_arrow().num_rows == 3
+    data = json.loads(answer.to_json())
+    assert data["receipt"]["epsilon"] == 1
+    assert hb.Loss.from_json(json.dumps(data["receipt"]["loss"])).epsilon() == pytest.approx(1)
+    low, high = answer.intervals()["n"]
+    assert (low <= answer["n"]).all()
+    assert (answer["n"] <= high).all()
+    floor = answer.at_least(0).rounded()
+    assert (floor["n"] >= 0).all()
+    assert (floor["n"] == np.round(floor["n"])).all()
+    assert np.sum(answer.consistent("n", 60)["n"]) == pytest.approx(60)
+    assert "±" in repr(answer)
+    assert answer.plot().to_dict()["layer"]
+
+
+def test_intervals_hold_as_often_as_they_say() -> None:
+    """Counts, sums, means and standard deviations of 2000 rows at epsilon 1: 95 % within, up to chance (600
+    answers)."""
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({"x": rng.gamma(2, 10, 2000).clip(0, 100).round(1)})
+    table = hb.protect(frame, columns={"x": (0.0, 100.0)}, budget=hb.Budget(epsilon=1e6))
+    truth = {"n": 2000, "s": frame.x.sum(), "m": frame.x.mean(), "d": frame.x.std()}
+    held = dict.fromkeys(truth, 0)
+    for _ in range(600):
+        answer = table.sql("SELECT count(*) AS n, sum(x) AS s, avg(x) AS m, stddev(x) AS d FROM t", epsilon=1)
+        for name, (low, high) in answer.intervals().items():
+            held[name] += int(low[0] - 1e-3 * truth[name] <= truth[name] <= high[0] + 1e-3 * truth[name])
+    for name, times in held.items():
+        assert times >= 530, (name, times)  # 570 expected; fewer has a chance below 1e-9
+    assert held["n"] < 600
+
+
+@pytest.mark.parametrize(
+    "bad", [{"epsilon": 0}, {"epsilon": -1}, {"epsilon": float("nan")}, {"epsilon": 1, "delta": 1}, {}]
+)
+def test_bad_prices_are_refused_before_anything_is_spent(bad: dict[str, float]) -> None:
+    table = protected()
+    with pytest.raises(HubbubError):
+        table.count(**bad)
+    assert not table.budget.receipts
+
+
+def test_bad_sources_are_refused() -> None:
+    with pytest.raises(HubbubError, match="not in the source"):
+        hb.protect(visits(), columns={"nothing": (0, 1)})
+    with pytest.raises(HubbubError, match="not in the source"):
+        hb.protect(visits(), unit="nobody", columns={})
+    with pytest.raises(HubbubError, match="is not a table"):
+        hb.protect([1, 2], columns={})
+    with pytest.raises(HubbubError, match="does not exist"):
+        hb.protect("nowhere.csv", columns={})
+    with pytest.raises(QueryRefused, match="declared as"):
+        hb.protect(visits(), columns={"shop": (0, 1)})
+    with pytest.raises(HubbubError, match="relation"):
+        hb.protect(visits(), columns={}, budget=hb.Budget(epsilon=1, neighbours="replace"))
