@@ -12,6 +12,19 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[test]'
 	touch $@
 
+# PostgreSQL and Java, which the tests of engines run on, with apt-get where that may be
+$(VENV)/system:
+	@mkdir -p $(VENV)
+	@missing=""; \
+	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || missing="$$missing postgresql"; \
+	command -v java >/dev/null || missing="$$missing default-jre-headless"; \
+	if [ -n "$$missing" ]; then \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $$missing; \
+	  else echo "The tests need:$$missing. Install them (on Debian: sudo apt-get install$$missing) and run make test again."; exit 1; fi; \
+	fi
+	@touch $@
+
 demo: $(VENV)/installed  ## the main job: a village survey, exact and private, with a picture
 	$(BIN)/hubbub demo
 
@@ -20,11 +33,11 @@ lint: $(VENV)/installed  ## style, and strict types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: lint  ## what CI runs: lint, doctests, tests; every branch of privacy and numeric is taken
-	$(BIN)/python -m pytest -n $(CORES) -m "not long" --cov --cov-report=term
+test: lint $(VENV)/system  ## what CI runs: lint, doctests, tests; every branch of privacy and numeric is taken
+	$(BIN)/python -m pytest -n $(CORES) --dist loadgroup -m "not long" --cov --cov-report=term
 
-test-long: $(VENV)/installed  ## ten times the draws, slow cases
-	HUBBUB_TEST_DRAWS=10000000 $(BIN)/python -m pytest -n $(CORES)
+test-long: $(VENV)/installed $(VENV)/system  ## ten times the draws, slow cases
+	HUBBUB_TEST_DRAWS=10000000 $(BIN)/python -m pytest -n $(CORES) --dist loadgroup
 
 mutants: $(VENV)/installed  ## plants known bugs one at a time; at least 95 % must make their tests fail
 	CORES=$(CORES) $(BIN)/python tests/mutants/run.py

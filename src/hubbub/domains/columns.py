@@ -15,6 +15,8 @@ from hubbub.numeric.rational import floor_log2, is_whole, positive, power_of_two
 
 LEVELS = 20
 """A column of floats is split into about 2**20 steps unless a step is given."""
+FINEST = 51
+"""Nor finer than the farthest value's size over 2**51: doubles have few digits more."""
 WIDEST = 1 << 52
 """More steps than this between the bounds would leave exact arithmetic."""
 
@@ -54,8 +56,8 @@ class Number:
         low, high = exact.rational("low", self.low), exact.rational("high", self.high)
         if whole or low == high == round(high):
             return Fraction(1)
-        size = high - low or abs(high)
-        return power_of_two(floor_log2(size) - LEVELS)
+        farthest = max(-low, high)
+        return power_of_two(max(floor_log2(high - low or farthest) - LEVELS, floor_log2(farthest) - FINEST))
 
     def steps(self, whole: bool) -> tuple[int, int]:
         """The first and last grid point within the bounds, in steps; at least one point.

@@ -193,7 +193,7 @@ class _Index:
 
     def spread(self, values: list[Any]) -> Integers:
         """The values in the answer's order, 0 where a group has none."""
-        integers = [0 if v is None else int(v) for v in values]
+        integers = [0 if v is None or v != v else int(v) for v in values]
         kind = np.int64 if all(-(1 << 62) < v < 1 << 62 for v in integers) else object
         out = np.zeros(len(self.keys), dtype=kind)
         for place, value in zip(self._at, integers, strict=True):

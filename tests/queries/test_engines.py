@@ -1,0 +1,162 @@
+"""DuckDB, PostgreSQL and Spark find the same exact integers, on hostile data too, whatever the order and the
+threads."""
+
+import datetime as dt
+import math
+import random
+from typing import Any
+
+import ibis
+import pyarrow as pa
+import pytest
+from queries.tables import COLUMNS
+
+import hubbub as hb
+from hubbub.queries.plan import make_plan
+from hubbub.queries.table import Table
+
+KINDS = {
+    "person": pa.string(),
+    "age": pa.int64(),
+    "price": pa.float64(),
+    "ward": pa.string(),
+    "day": pa.date32(),
+    "shop": pa.string(),
+    "member": pa.bool_(),
+    "huge": pa.float64(),
+}
+HOSTILE: dict[str, list[Any]] = {
+    "person": ["a", "b", "c", "d", None, "", "é", "e\u0301"],
+    "age": [0, 7, 120, 121, -1, None, 2**63 - 1, -(2**63)],
+    "price": [0.1, 2.5, math.nan, math.inf, -math.inf, None, 1e308, -5e-324, 100.00001, 33.333],
+    "ward": ["north", "south", "west", "nowhere", None, "", "NORTH"],
+    "day": [dt.date(2020, 2, 29), dt.date(1900, 1, 1), dt.date(2999, 12, 31), None, dt.date(2021, 12, 31)],
+    "shop": ["s1", "s2", "é", "e\u0301", "", None, "s'; DROP TABLE t; --"],
+    "member": [True, False, None],
+    "huge": [2.0**50, 2.0**50 + 1, math.nan, -(2.0**60), None],
+}
+DECLARED = COLUMNS | {"huge": (2.0**50, 2.0**50 + 1)}
+QUESTIONS = [
+    "SELECT ward, count(*), count(age), sum(price), avg(age), count(DISTINCT person), count(DISTINCT shop) FROM t"
+    " GROUP BY ward",
+    "SELECT year(day) AS y, member, variance(price), sum(age * price), avg(price / age), median(price) FROM t"
+    " GROUP BY y, member",
+    "SELECT shop, count(*), mode(ward), max(age) FROM t WHERE NOT (price > 2 AND ward <> 'north') GROUP BY shop",
+    "SELECT sum(huge), avg(huge), sum(CASE WHEN age % 7 = 0 THEN floor(price) ELSE -age END), sum(coalesce(price, 1)),"
+    " avg(least(age, 50)), sum(month(day)), count(*) FILTER (WHERE shop IN ('s1', '')), sum(CAST(price AS INTEGER))"
+    " FROM t",
+]
+
+
+def rows(kind: str, count: int = 240) -> list[dict[str, Any]]:
+    """Every value of every column, mixed by a fixed rule; or none, or one row."""
+    count = {"hostile": count, "empty": 0, "one row": 1}[kind]
+    return [
+        {c: values[(i * (k + 3) + i // 7) % len(values)] for k, (c, values) in enumerate(HOSTILE.items())}
+        for i in range(count)
+    ]
+
+
+def arrow(found: list[dict[str, Any]]) -> pa.Table:
+    return pa.table({c: pa.array([r[c] for r in found], kind) for c, kind in KINDS.items()})
+
+
+def integers(source: Any, question: str, **caps: Any) -> tuple[Any, ...]:
+    """Everything the engine computes for a question, before any noise."""
+    table: Table = hb.protect(source, unit="person", columns=DECLARED, **caps)
+    exact = table._engine.compute(make_plan(table.schema, table._reader.statement(question), 1, 1e-6))
+    values = [[_plain(v) for v in groups] for groups in exact.values]
+    people = None if exact.people is None else exact.people.tolist()
+    return exact.keys, [s.tolist() for s in exact.sums], people, values
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return sorted(value.items())
+    return sorted(zip(value.values.tolist(), value.counts.tolist(), strict=True))
+
+
+def on_duckdb(found: list[dict[str, Any]], threads: int = 2) -> Any:
+    connection = ibis.duckdb.connect(threads=threads)
+    connection.con.register("rows", arrow(found))
+    return connection.table("rows")
+
+
+def on_postgres(connection: Any, found: list[dict[str, Any]], name: str) -> Any:
+    kinds = {"string": "text", "int64": "bigint", "double": "double precision", "date32[day]": "date", "bool": "boolean"}
+    columns = ", ".join(f"{c} {kinds[str(k)]}" for c, k in KINDS.items())
+    with connection.con.cursor() as cursor:
+        cursor.execute(f"DROP TABLE IF EXISTS {name}")
+        cursor.execute(f"CREATE TABLE {name} ({columns})")
+        if found:
+            places = ", ".join(["%s"] * len(KINDS))
+            cursor.executemany(f"INSERT INTO {name} VALUES ({places})", [tuple(r.values()) for r in found])
+    connection.con.commit()
+    return connection.table(name)
+
+
+def on_spark(connection: Any, found: list[dict[str, Any]], name: str, partitions: int = 3) -> Any:
+    kinds = {"string": "string", "int64": "bigint", "double": "double", "date32[day]": "date", "bool": "boolean"}
+    schema = ", ".join(f"{c} {kinds[str(k)]}" for c, k in KINDS.items())
+    frame = connection._session.createDataFrame([tuple(r.values()) for r in found], schema)
+    frame.repartition(partitions).createOrReplaceTempView(name)
+    return connection.table(name)
+
+
+WIDE: dict[str, Any] = {"max_groups": 100, "max_rows": 300}
+TIGHT: dict[str, Any] = {"max_groups": 2, "max_rows": 3}
+
+
+@pytest.mark.parametrize("kind", ["hostile", "empty", "one row"])
+@pytest.mark.parametrize("question", QUESTIONS, ids=["1", "2", "3", "4"])
+def test_duckdb_and_postgresql_agree(question: str, kind: str, postgres: Any) -> None:
+    found = rows(kind)
+    name = f"rows_{kind.split()[0]}"
+    assert integers(on_postgres(postgres, found, name), question, **WIDE) == integers(
+        on_duckdb(found), question, **WIDE
+    )
+
+
+@pytest.mark.xdist_group("spark")
+@pytest.mark.parametrize("question", QUESTIONS, ids=["1", "2", "3", "4"])
+def test_duckdb_and_spark_agree(question: str, spark: Any) -> None:
+    found = rows("hostile", 60)
+    assert integers(on_spark(spark, found, "hostile"), question, **WIDE) == integers(on_duckdb(found), question, **WIDE)
+
+
+@pytest.mark.xdist_group("spark")
+def test_spark_on_an_empty_table_and_with_caps(spark: Any) -> None:
+    assert integers(on_spark(spark, [], "nothing"), QUESTIONS[0], **WIDE) == integers(
+        on_duckdb([]), QUESTIONS[0], **WIDE
+    )
+    found = rows("hostile", 60)
+    shuffled = random.Random(1).sample(found, len(found))
+    one = integers(on_spark(spark, found, "one", 1), QUESTIONS[0], **TIGHT)
+    assert one == integers(on_spark(spark, shuffled, "other", 5), QUESTIONS[0], **TIGHT)
+
+
+@pytest.mark.parametrize(
+    "caps", [WIDE, TIGHT, {"max_groups": None, "max_rows": None, "max_total_rows": 4}, TIGHT | {"max_total_rows": 5}]
+)
+@pytest.mark.parametrize("question", QUESTIONS, ids=["1", "2", "3", "4"])
+def test_order_and_threads_do_not_matter(question: str, caps: dict[str, Any], postgres: Any) -> None:
+    found = rows("hostile")
+    shuffled = random.Random(2).sample(found, len(found))
+    first = integers(on_duckdb(found, 1), question, **caps)
+    assert first == integers(on_duckdb(shuffled, 8), question, **caps)
+    first = integers(on_postgres(postgres, found, "ordered"), question, **caps)
+    assert first == integers(on_postgres(postgres, shuffled, "shuffled"), question, **caps)
+
+
+def test_caps_keep_what_they_say() -> None:
+    """Of every person at most two groups and three rows in each; unbounded people are untouched."""
+    found = rows("hostile")
+    keys, [n, people], *_ = integers(
+        on_duckdb(found), "SELECT ward, count(*), count(DISTINCT person) FROM t GROUP BY ward", **TIGHT
+    )
+    wards = set(DECLARED["ward"])
+    persons = {r["person"] for r in found} - {None}
+    kept = {p: {w: min(3, sum(r["person"] == p and r["ward"] == w for r in found)) for w in wards} for p in persons}
+    assert sum(people[0]) == sum(min(2, sum(c > 0 for c in w.values())) for w in kept.values())
+    assert sum(n[0]) <= 3 * sum(people[0])
+    assert len(keys) == 3
