@@ -83,7 +83,13 @@ def on_duckdb(found: list[dict[str, Any]], threads: int = 2) -> Any:
 
 
 def on_postgres(connection: Any, found: list[dict[str, Any]], name: str) -> Any:
-    kinds = {"string": "text", "int64": "bigint", "double": "double precision", "date32[day]": "date", "bool": "boolean"}
+    kinds = {
+        "string": "text",
+        "int64": "bigint",
+        "double": "double precision",
+        "date32[day]": "date",
+        "bool": "boolean",
+    }
     columns = ", ".join(f"{c} {kinds[str(k)]}" for c, k in KINDS.items())
     with connection.con.cursor() as cursor:
         cursor.execute(f"DROP TABLE IF EXISTS {name}")
