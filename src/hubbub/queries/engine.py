@@ -35,6 +35,22 @@ class Exact:
     people: Integers | None
     values: list[list[Any]] = field(default_factory=list)
 
+    def only(self, keys: list[tuple[Any, ...]]) -> Exact:
+        """The same for some keys; those that do not occur have no rows."""
+        place = {key: i for i, key in enumerate(self.keys)}
+        at = [place.get(key) for key in keys]
+        sums = [
+            np.stack([s[:, i] if i is not None else s[:, :0].sum(axis=1) for i in at], axis=1) if at else s[:, :0]
+            for s in self.sums
+        ]
+        nothing = Counted(np.zeros(0, np.int64), np.zeros(0, np.int64))
+        values = [[v[i] if i is not None else _none_of(v, nothing) for i in at] for v in self.values]
+        return Exact(keys, sums, None, values)
+
+
+def _none_of(values: list[Any], nothing: Counted) -> Any:
+    return {} if values and isinstance(values[0], dict) else nothing
+
 
 class Engine:
     """Computes plans on one Ibis table (and public tables beside it)."""
@@ -179,7 +195,7 @@ class _Index:
         self._readers = [_reader(x) for _, x in plan.query.keys]
         found = self._tuples(grouped, names)
         if plan.groups is None:
-            self.keys = sorted(set(found), key=_sortable)
+            self.keys = sorted(set(found), key=sortable)
         else:
             self.keys = plan.group_keys()
         self._place = {key: i for i, key in enumerate(self.keys)}
@@ -234,7 +250,8 @@ def _reader(key: Expression) -> Any:
             return lambda v: v
 
 
-def _sortable(key: tuple[Any, ...]) -> tuple[Any, ...]:
+def sortable(key: tuple[Any, ...]) -> tuple[Any, ...]:
+    """An order for keys of any types."""
     return tuple((str(type(v)), v) for v in key)
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hubbub.mechanisms.quantile import Counted
 from hubbub.numeric.rational import rational
 from hubbub.queries.answers import Answer, Column, Receipt
-from hubbub.queries.engine import Exact
+from hubbub.queries.engine import Exact, sortable
 from hubbub.queries.kinds import Whole
 from hubbub.queries.noise import spread
 from hubbub.queries.plan import Choice, Noisy, Plan, candidates, whole_prices
@@ -21,18 +21,18 @@ from hubbub.queries.query import Output, Query
 
 def release(plan: Plan, exact: Exact, receipt: Receipt) -> Answer:
     """The private answer: keys selected, noise added, choices made, and then what the question shows of them."""
+    shown = exact.keys
     if plan.keys is not None:
         assert exact.people is not None
-        shown = plan.keys.release(dict(enumerate(exact.people.tolist())))
-        kept = sorted(shown)
-    else:
-        kept = list(range(len(exact.keys)))
-    sums = [_noised(n, s[:, kept]) for n, s in zip(plan.noisy, exact.sums, strict=True)]
+        people = dict(zip(exact.keys, exact.people.tolist(), strict=True))
+        shown = sorted(plan.keys.release(people), key=sortable)
+        exact = exact.only(shown)
+    sums = [_noised(n, s) for n, s in zip(plan.noisy, exact.sums, strict=True)]
     chosen = {
-        c.aggregate.text: _array([_choose(c, values[i]) for i in kept])
+        c.aggregate.text: _array([_choose(c, found) for found in values])
         for c, values in zip(plan.choices, exact.values, strict=True)
     }
-    keys = {name: _array([exact.keys[i][k] for i in kept]) for k, (name, _) in enumerate(plan.query.keys)}
+    keys = {name: _array([key[k] for key in shown]) for k, (name, _) in enumerate(plan.query.keys)}
     return answer(plan, keys, sums, chosen, receipt)
 
 
