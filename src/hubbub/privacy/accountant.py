@@ -48,6 +48,9 @@ SMALLEST_MASS = 1e-307
 MOST_STAGES, STAGE_POINTS, SPARSE = 5, 1 << 12, 1 << 13
 """Stages of composition; what one costs whatever its size, in grid points; and at most how many one step's law has."""
 
+TRIED = 1000
+"""How far from the number of groups wanted one is looked for that divides all counts."""
+
 CAN_HOLD_ATOMS = (Atoms, LaplacePair, PoissonPair, WithoutReplacementPair)
 
 Parts = tuple[tuple[Pair, int], ...]
@@ -236,7 +239,9 @@ class Question:
 def _grouped(laws: Sequence[tuple[Law, int]], share: float, factor: int) -> list[tuple[Law, int]]:
     """The same in larger steps on a coarser grid: groups of about ``share`` steps, and what is left over."""
     wanted = max(n for _, n in laws) / share
-    near = range(math.ceil(wanted / 1.4), math.floor(wanted * 1.4) + 1)
+    near = range(
+        math.ceil(max(wanted / 1.4, wanted - TRIED)), math.floor(min(wanted * 1.4, wanted + TRIED)) + 1
+    )
     groups = min(near, key=lambda g: (any(n % g for _, n in laws), abs(g - wanted)), default=1)
     inner = [(law, n // groups) for law, n in laws if n >= groups]
     rest = [(law, n % groups) for law, n in laws if n % groups]

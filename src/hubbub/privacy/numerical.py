@@ -236,8 +236,10 @@ class Profile:
     def __init__(self, law: Law, centre: float) -> None:
         self._law = law
         self._first, self.last = (law.start + law.spacing * int(law.points[k]) for k in (0, -1))
-        # relative errors of masses add up; an error of Q's shifts the loss, which the tilt weighs
-        self._grow = law.steps * RELATIVE_ERROR * 3 * (1 + law.tilt) + 1e-12
+        # if P >= (1 - r) P' and Q <= (1 + r) Q', delta(e) <= (1 + r)**n delta'(e - 2 n r) for n steps, as r is small;
+        # the rounding of losses moves them by less than r, which the tilt weighs
+        self._grow = law.steps * RELATIVE_ERROR * (2 + law.tilt) + 1e-12
+        self._shift = law.steps * RELATIVE_ERROR * (3 if law.upper else -3)
         self._summing = 2 * len(law.weights) * ROUNDING  # of a sum, what adding up may lose
         self._look_around(centre)
 
@@ -245,7 +247,7 @@ class Profile:
         """Sums over all losses beyond each loss of a stretch, scaled so that they are of moderate size there."""
         law = self._law
         self._centre = min(max(centre, self._first), self.last)
-        reach = LARGEST_EXPONENT / max(1.0, law.tilt)
+        reach = LARGEST_EXPONENT / (1 + law.tilt)
         self._near, self._far = self._centre - reach, self._centre + reach
         losses = law.losses()
         kept = int(np.searchsorted(losses, self._near))
@@ -258,6 +260,10 @@ class Profile:
 
     def delta(self, epsilon: float) -> float:
         """The bound at one epsilon."""
+        return self._delta(epsilon - self._shift)
+
+    def _delta(self, epsilon: float) -> float:
+        """The same if the law's losses had no errors."""
         law = self._law
         at = max(epsilon, self._first - law.spacing)  # below, all losses lie beyond
         if not self._near <= at <= self._far:
@@ -268,8 +274,8 @@ class Profile:
         inside = tail - math.exp(away) * float(self._discounted[k]) if tail else 0.0
         lost = self._summing * tail
         if law.upper:
-            missing = law.astray * math.exp(min(-law.tilt * away, 700.0)) if law.astray else 0.0
-            whole = _scaled(max(inside, 0.0) + lost + missing, self._log_scale)
+            missing = _scaled(law.astray, law.log_scale - law.tilt * epsilon)
+            whole = _scaled(max(inside, 0.0) + lost, self._log_scale) + missing
             return min(1.0, whole * (1 + self._grow) + law.infinity)
         return _scaled(inside - lost, self._log_scale) * max(0.0, 1 - self._grow) + law.infinity * (1 - 1e-9)
 

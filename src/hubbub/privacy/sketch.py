@@ -142,6 +142,8 @@ def _outline(pair: Pair, tail: float, cells: int) -> tuple[Floats, Floats, Float
             np.append(log_p, np.log(mass)),
             np.append(log_q, np.log(mass) - at),
         )
+    if not len(losses):  # all beyond what is looked at
+        losses, log_p, log_q = np.array([high]), np.zeros(1), np.array([-high])
     return losses, log_p, log_q
 
 
