@@ -17,10 +17,11 @@ import numpy as np
 
 from hubbub.privacy import gaussian
 from hubbub.privacy.grids import LARGEST_LOSS, TooLong, from_above, from_below
-from hubbub.privacy.numerical import Law, Profile, compose, where_met
+from hubbub.privacy.numerical import Law, Profile, compose, infinite, where_met
 from hubbub.privacy.pairs import (
     RELATIVE_ERROR,
     Atoms,
+    GaussianMixturePair,
     GaussianPair,
     LaplacePair,
     Pair,
@@ -45,12 +46,16 @@ TAIL_SHARE = 1e-6
 """Of delta, what the losses cut off at the far end of every step may add up to."""
 SMALLEST_MASS = 1e-307
 """Smaller masses may have vanished."""
+SMALLEST_EPSILON = 1e-200
+"""Below, no grid has a step."""
 MOST_STAGES, STAGE_POINTS, SPARSE = 5, 1 << 12, 1 << 13
 """Stages of composition; what one costs whatever its size, in grid points; and at most how many one step's law has."""
 
 TRIED = 1000
 """How far from the number of groups wanted one is looked for that divides all counts."""
 
+LEAST_STDDEV = 0.01
+"""Of a mixture's parts, one apart or more: below, losses cannot be computed to the relative error granted."""
 CAN_HOLD_ATOMS = (Atoms, LaplacePair, PoissonPair, WithoutReplacementPair)
 
 Parts = tuple[tuple[Pair, int], ...]
@@ -68,12 +73,12 @@ def epsilon_interval(parts: Parts, delta: float) -> tuple[float, float]:
     """
     if _too_telling(parts):
         return 0.0, math.inf
-    infinite = -math.expm1(sum(n * math.log1p(-min(p.infinity, 1 - 1e-16)) for p, n in parts))
-    if infinite >= delta:
-        return (math.inf, math.inf) if infinite * (1 - 1e-9) > delta else (0.0, math.inf)
+    endless = infinite([(p.infinity, n) for p, n in parts])
+    if endless >= delta:
+        return (math.inf, math.inf) if endless * (1 - 1e-9) > delta else (0.0, math.inf)
     if sum(n for _, n in parts) == 1:
         return _one_step(parts[0][0], delta)
-    finite = delta - infinite  # what is left to the finite losses
+    finite = delta - endless  # what is left to the finite losses
     questions = [Question.about_delta(side, sketch, finite) for side, sketch in _directions(parts, finite)]
     return _answer(questions, lambda profile: profile.epsilon(delta), PRECISION)
 
@@ -96,7 +101,11 @@ def delta_interval(parts: Parts, epsilon: float) -> tuple[float, float]:
 
 def _too_telling(parts: Parts) -> bool:
     """Whether a step has, or may have, single losses beyond what doubles hold: a closed form or Renyi price must do."""
-    return any(isinstance(p, CAN_HOLD_ATOMS) and max(map(abs, p.span(1e-12))) > LARGEST_LOSS for p, _ in parts)
+    return any(
+        (isinstance(p, CAN_HOLD_ATOMS) and max(map(abs, p.span(1e-12))) > LARGEST_LOSS)
+        or (isinstance(p, GaussianMixturePair) and p.stddev < LEAST_STDDEV)
+        for p, _ in parts
+    )
 
 
 def _sides(pair: Pair) -> list[Pair]:
@@ -120,12 +129,17 @@ def _directions(parts: Parts, delta: float) -> list[tuple[Parts, Sketch]]:
 
 
 def _step_delta(pair: Pair, epsilon: float) -> tuple[float, float]:
-    """Bounds on the profile of one step: P(loss > epsilon) - e**epsilon Q(loss > epsilon), from the masses."""
-    p, q = (float(m[1]) for m in pair.masses(np.array([epsilon])))
-    grown = math.exp(min(epsilon, 700.0)) * q
-    atoms = [mass * -math.expm1(epsilon - loss) for loss, mass in pair.atoms() if loss > epsilon]
-    centre = p - grown + math.fsum(atoms) + pair.infinity
-    error = RELATIVE_ERROR * (p + grown + sum(atoms)) + math.exp(min(epsilon, 700.0)) * SMALLEST_MASS
+    """Bounds on the profile of one step: P(loss > epsilon) - e**epsilon Q(loss > epsilon), from the masses.
+
+    Losses may be off a little, too: masses just below epsilon may belong beyond it.
+    """
+    near, growth = epsilon - RELATIVE_ERROR * (1 + epsilon), math.exp(min(epsilon, 700.0))
+    (_, p_near, p), (_, q_near, q) = (m.tolist() for m in pair.masses(np.array([near, epsilon])))
+    atoms = [(loss, mass) for loss, mass in pair.atoms() if loss > near]
+    beyond = math.fsum(mass * -math.expm1(epsilon - loss) for loss, mass in atoms if loss > epsilon)
+    centre = p - growth * q + beyond + pair.infinity
+    doubtful = p_near + p + growth * (q_near + q) + math.fsum(mass for _, mass in atoms)
+    error = RELATIVE_ERROR * doubtful + growth * SMALLEST_MASS
     return max(0.0, centre - 2 * error), min(1.0, max(0.0, centre) + 2 * error)
 
 
@@ -144,6 +158,8 @@ def _one_step(pair: Pair, delta: float) -> tuple[float, float]:
                 low = high = math.inf if which else high
             while high - low > 1e-12 * high:
                 middle = (low + high) / 2
+                if middle in (low, high):
+                    break
                 low, high = (middle, high) if _step_delta(side, middle)[which] > delta else (low, middle)
             value = max(value, high if which else low)
         ends.append(value)
@@ -239,9 +255,7 @@ class Question:
 def _grouped(laws: Sequence[tuple[Law, int]], share: float, factor: int) -> list[tuple[Law, int]]:
     """The same in larger steps on a coarser grid: groups of about ``share`` steps, and what is left over."""
     wanted = max(n for _, n in laws) / share
-    near = range(
-        math.ceil(max(wanted / 1.4, wanted - TRIED)), math.floor(min(wanted * 1.4, wanted + TRIED)) + 1
-    )
+    near = range(math.ceil(max(wanted / 1.4, wanted - TRIED)), math.floor(min(wanted * 1.4, wanted + TRIED)) + 1)
     groups = min(near, key=lambda g: (any(n % g for _, n in laws), abs(g - wanted)), default=1)
     inner = [(law, n // groups) for law, n in laws if n >= groups]
     rest = [(law, n % groups) for law, n in laws if n % groups]
@@ -289,7 +303,7 @@ def _answer(questions: Sequence[Question], read: Read, precision: float) -> tupl
 def _by_cases(question: Question, read: Read) -> tuple[float, float]:
     """Bounds in one direction where one rare step decides; (0, inf) where that is not so."""
     epsilon, delta = question.by_one_step()
-    if not 0 < epsilon <= LARGEST_LOSS or delta <= 0:
+    if not SMALLEST_EPSILON < epsilon <= LARGEST_LOSS or delta <= 0:
         return 0.0, math.inf
     try:
         both = [cases(question.parts, question.sketch, epsilon, delta, upper) for upper in (False, True)]

@@ -54,7 +54,7 @@ def _corrected(z: Floats, sigma: float) -> Floats:
     """
     from scipy.special import ndtr
 
-    c, d = 1 / (24 * sigma**2), 7 / (5760 * sigma**4)
+    c, d = 1 / (24 * sigma**2), 7 / 5760 / sigma**2 / sigma**2
 
     def density(x: Floats) -> Floats:
         return np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi)

@@ -161,7 +161,7 @@ class TruncatedLaplacePair(Pair):
             return np.zeros(len(edges) + 1), np.zeros(len(edges) + 1)
         depth = (e - edges) / 2  # losses up to an edge lie from here on, in units of the noise's scale
         if step:
-            depth = step * np.ceil(depth / step)
+            depth = step * np.ceil(np.clip(depth, 0.0, e) / step)
         ends = np.concatenate(([e], np.clip(depth, step, e), [step]))
         fall = -np.expm1(np.diff(ends)) * self.growth() / (1 + math.exp(-step))
         return fall * np.exp(-ends[1:]), fall * np.exp(ends[:-1] - e - step)

@@ -103,7 +103,7 @@ def from_above(pair: Pair, spacing: float, tail: float, widths: Widths = ((-math
         beyond = losses > edges[-1] + ON_GRID
         infinity += float(masses[beyond].sum())
         losses, masses = losses[~beyond], masses[~beyond]
-        k = np.clip(np.floor((losses - edges[0]) / spacing + 1e-9).astype(np.int64), 0, last - first - 1)
+        k = np.clip(np.floor((losses - edges[0]) / spacing + 1e-9), 0, last - first - 1).astype(np.int64)
         rise = np.clip(losses - (edges[0] + spacing * k), 0.0, spacing)
         share = np.where(rise < ON_GRID, 0.0, np.expm1(-rise) / math.expm1(-spacing))
         np.add.at(chances, k, masses * (1 - share))
@@ -130,7 +130,7 @@ def from_below(pair: Pair, spacing: float, tail: float) -> Steps:
         chances, _ = _place(pair, edges, spacing, (cut, side))
     if atoms := pair.atoms():
         losses, masses = np.array(atoms).T
-        k = np.clip(np.floor((losses - edges[0]) / spacing + 1e-9).astype(np.int64), -1, len(edges) - 1)
+        k = np.clip(np.floor((losses - edges[0]) / spacing + 1e-9), -1, len(edges) - 1).astype(np.int64)
         k -= (k > 0) & (edges[np.maximum(k, 0)] > losses + ON_GRID)
         held = (k >= 0) & (edges[np.maximum(k, 0)] <= losses + ON_GRID)
         fall = np.maximum(0.0, losses[held] - edges[k[held]] - ON_GRID)

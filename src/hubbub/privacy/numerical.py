@@ -96,6 +96,8 @@ class Law:
         """On a grid of a multiple of the spacing; still above, or still below."""
         if factor == 1:
             return self
+        if (1 + self.tilt) * self.spacing * factor > LARGEST_EXPONENT:
+            raise TooLong
         size = int(self.points[-1]) + 1
         cells = _spread(self.points, self.weights, size + -size % factor).reshape(-1, factor)
         return self._coarser_above(cells) if self.upper else self._coarser_below(cells)
@@ -181,12 +183,18 @@ def compose(laws: Sequence[tuple[Law, int]]) -> Law:
         weights=weights,
         log_scale=sum(n * law.log_scale for law, n in laws),
         tilt=one.tilt,
-        infinity=-math.expm1(sum(n * math.log1p(-min(law.infinity, 1 - 1e-16)) for law, n in laws)),
+        infinity=infinite([(law.infinity, n) for law, n in laws]),
         upper=upper,
         astray=astray,
         steps=steps,
     )
     return composed._with(composed.start, spacing, weights)
+
+
+def infinite(chances: Sequence[tuple[float, int]]) -> float:
+    """The chance that some of so many steps of each chance has an infinite loss, rounded up."""
+    whole = -math.expm1(sum(n * math.log1p(-min(chance, 1 - 1e-16)) for chance, n in chances))
+    return min(1.0, whole * (1 + 2.0**-48))
 
 
 def _power(base: Any, count: int) -> Any:

@@ -246,7 +246,7 @@ class GaussianMixturePair(Pair):
         for _ in range(NEWTON_STEPS):
             value, slope = self.loss_at(x)
             low, high = np.where(value < losses, x, low), np.where(value < losses, high, x)
-            with np.errstate(divide="ignore", invalid="ignore"):
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 guess = x - (value - losses) / slope
             x = np.where((guess >= low) & (guess <= high), guess, (low + high) / 2)
         moving = np.flatnonzero(np.abs(self.loss_at(x)[0] - losses) > 4 * ROUNDING * (1 + np.abs(losses)))
@@ -288,7 +288,7 @@ def unmixed(losses: Floats, rate: float) -> Floats:
     """The loss l with ln(1 - rate + rate e**l) = losses; -inf at and below ln(1 - rate)."""
     if rate == 1:
         return losses
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         inner = np.log1p(np.expm1(np.minimum(losses, 500)) / rate)
     inner[np.isnan(inner)] = -np.inf
     large = losses > 30

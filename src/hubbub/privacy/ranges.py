@@ -186,7 +186,7 @@ class BoundedRange(Loss):
 
     def delta(self, epsilon: Number) -> float:
         gap = gap_below(self.epsilon_bound, epsilon)
-        return nudged_up(math.expm1(-gap / 2) ** 2 / -math.expm1(-self.epsilon_bound)) if gap else 0.0
+        return min(1.0, nudged_up(math.expm1(-gap / 2) ** 2 / -math.expm1(-self.epsilon_bound))) if gap else 0.0
 
     def renyi(self, order: Number) -> float:
         return nudged_up(renyi_forms.of_bounded_range(renyi_forms.check_order(order), self.epsilon_bound))

@@ -17,7 +17,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 
 from hubbub.privacy.grids import Steps, from_above, from_below
-from hubbub.privacy.numerical import Law, Profile, compose, where_met
+from hubbub.privacy.numerical import Law, Profile, compose, infinite, where_met
 from hubbub.privacy.pairs import Floats, Pair
 from hubbub.privacy.sketch import Sketch
 
@@ -79,8 +79,8 @@ def cases(parts: Sequence[tuple[Pair, int]], sketch: Sketch, epsilon: float, del
         if all(n >= taken[k] and len(split[k][1].points) for k, n in enumerate(counts) if taken[k]):
             tilt = _tilt(sketch, taken, THRESHOLD * epsilon, epsilon)
             profiles.append(Profile(_case(split, counts, taken, spacing, tilt, upper), epsilon))
-    infinite = -math.expm1(sum(n * math.log1p(-min(s.infinity, 1 - 1e-16)) for s, n in zip(grid, counts, strict=True)))
-    rest = infinite + _poisson_bound(expected, most + 1) if upper else infinite * (1 - 1e-9)
+    endless = infinite([(s.infinity, n) for s, n in zip(grid, counts, strict=True)])
+    rest = endless + _poisson_bound(expected, most + 1) if upper else endless * (1 - 1e-9)
     return Cases(tuple(profiles), rest, upper, epsilon)
 
 
