@@ -110,8 +110,8 @@ COMPOSITION = [
     Bug(
         "infinities without counts",
         "privacy/numerical.py",
-        "-math.expm1(sum(n * math.log1p(-min(law.infinity",
-        "-math.expm1(sum(math.log1p(-min(law.infinity",
+        "-math.expm1(sum(n * math.log1p(",
+        "-math.expm1(sum(math.log1p(",
         ACCOUNTANT,
     ),
     Bug(
@@ -160,8 +160,8 @@ COMPOSITION = [
     Bug(
         "infinity of one step free",
         "privacy/accountant.py",
-        "math.fsum(atoms) + pair.infinity",
-        "math.fsum(atoms)",
+        "+ beyond + pair.infinity",
+        "+ beyond",
         NUMERICAL,
     ),
     Bug(

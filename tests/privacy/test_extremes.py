@@ -84,6 +84,17 @@ def test_a_thousand_million_steps_are_grouped_at_once() -> None:
     assert time.perf_counter() - began < 5
 
 
+@pytest.mark.parametrize(("epsilon", "prior"), [(13.76, 0.9880909866551246), (1.0, 0.5), (0.3, 0.2), (2.0, 1e-7)])
+def test_beliefs_are_rounded_outwards(epsilon: float, prior: float) -> None:
+    loss = hb.PureDP(epsilon)
+    low, high = loss.posterior(prior)
+    with mpmath.workdps(40):
+        p, factor = mpmath.mpf(prior), mpmath.exp(-mpmath.mpf(epsilon))
+        assert low <= p * factor / (p * factor + 1 - p)
+        assert high >= p / (p + (1 - p) * factor)
+        assert loss.utility_factor() >= 1 / factor
+
+
 EXTREME = [
     (hb.GaussianDP(1.0) * 10**4 + hb.PureDP(1.0), 1e-5, 1.0),
     (hb.SampledGaussian(1e100, 0.5, people=3) * 10, 1e-5, 0),

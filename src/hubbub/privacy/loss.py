@@ -278,12 +278,13 @@ class Loss(ABC):
         factor = math.exp(-self.epsilon(delta))
         if belief in (0.0, 1.0):
             return belief, belief
-        return belief * factor / (belief * factor + 1 - belief), belief / (belief + (1 - belief) * factor)
+        low, high = belief * factor / (belief * factor + (1 - belief)), belief / (belief + (1 - belief) * factor)
+        return max(0.0, -nudged_up(-low)), min(1.0, nudged_up(high))
 
     def utility_factor(self) -> float:
         """No expected utility of non-negative pay-offs changes by more than this factor (D7): e**epsilon."""
         price = self.epsilon()
-        return math.exp(price) if price < 700 else math.inf
+        return nudged_up(math.exp(price)) if price < 700 else math.inf
 
     # JSON
 
