@@ -1,4 +1,5 @@
-"""Every form of question replayed on neighbours: same path, same mechanisms, inputs no farther apart than is paid for."""
+"""Every form of question replayed on neighbours: same path, same mechanisms, inputs no farther apart than is paid
+for."""
 
 import datetime as dt
 import random

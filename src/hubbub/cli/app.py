@@ -9,7 +9,7 @@ import typer
 
 from hubbub import __version__, plots
 from hubbub.cli import account as accounting
-from hubbub.cli import attack, audits, village
+from hubbub.cli import attack, audits, questions, village
 from hubbub.cli.refusals import refusals
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Private answers about personal data.")
@@ -51,6 +51,60 @@ def account(
             plots.writable(plot)
         run = accounting.planned(rate, steps, delta, noise, calibrate, "replace" if replace else "add-remove")
         accounting.report(run, as_json=as_json, picture=plot)
+
+
+Source = Annotated[Path, typer.Argument(help="A .csv or .parquet file.")]
+Question = Annotated[str, typer.Argument(help="A SELECT statement; the table is called t.")]
+Columns = Annotated[
+    list[str], typer.Option("--column", help="NAME=LOW:HIGH, NAME=one,two,three or NAME=key; repeat it.")
+]
+Unit = Annotated[
+    str | None, typer.Option(help="The column that says whose row it is; without it every row is a person.")
+]
+Epsilon = Annotated[float, typer.Option(help="What the answer may cost.")]
+Delta = Annotated[float, typer.Option(help="Needed for private keys; allows Gaussian noise.")]
+Groups = Annotated[int, typer.Option(help="How many groups of one person count.")]
+Rows = Annotated[int, typer.Option(help="How many rows of one person count in each group.")]
+
+
+@app.command()
+def query(
+    source: Source,
+    sql: Question,
+    epsilon: Epsilon,
+    column: Columns,
+    unit: Unit = None,
+    delta: Delta = 0.0,
+    max_groups: Groups = 1,
+    max_rows: Rows = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
+    plot: Annotated[Path | None, typer.Option(help="Also draw the answer (.png, .svg, .html).")] = None,
+) -> None:
+    """A private answer about a file, with its error bars and its price. Each call spends anew: keep count."""
+    with refusals():
+        if plot:
+            plots.writable(plot)
+        caps = {"max_groups": max_groups, "max_rows": max_rows}
+        table = questions.opened(source, column, unit, caps, epsilon, delta)
+        questions.show(questions.ask(table, sql, epsilon, delta), as_json, plot)
+
+
+@app.command()
+def explain(
+    source: Source,
+    sql: Question,
+    epsilon: Epsilon,
+    column: Columns,
+    unit: Unit = None,
+    delta: Delta = 0.0,
+    max_groups: Groups = 1,
+    max_rows: Rows = 1,
+) -> None:
+    """What a question would cost and how large its error would be. Reads no row and spends nothing."""
+    with refusals():
+        caps = {"max_groups": max_groups, "max_rows": max_rows}
+        table = questions.opened(source, column, unit, caps, epsilon, delta)
+        questions.foretell(table.explain(sql, epsilon=epsilon, delta=delta))
 
 
 @app.command()

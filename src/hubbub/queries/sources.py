@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import datetime as dt
+import gzip
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,20 +13,25 @@ from typing import Any
 
 from hubbub.domains.columns import Category, Column, Key, Moment, Number
 from hubbub.errors import ParameterError, ParameterTypeError
-from hubbub.queries.expressions import Expression, from_column
+from hubbub.numeric.rational import is_whole
+from hubbub.queries.expressions import Expression, clamped, from_column
 from hubbub.queries.extras import ibis
 
 MOST_CATEGORIES = 100_000
 """A public table's column with more different texts than this can only be compared."""
 
 
-def as_ibis(source: Any, name: str) -> Any:
-    """The source as an Ibis table. Files and frames are read by DuckDB, each in a connection of its own."""
+def as_ibis(source: Any, name: str, columns: Mapping[str, Column] | None = None) -> Any:
+    """The source as an Ibis table. Files and frames are read by DuckDB, each in a connection of its own.
+
+    A CSV file has no types of its own, and what one could guess depends on its rows: declared columns are read as what
+    they are declared to be (texts that are not count as missing), the others as text.
+    """
     i = ibis()
     if isinstance(source, i.Table):
         return source
     if isinstance(source, str | Path):
-        return _file(Path(source), name)
+        return _file(Path(source), name, columns)
     module = type(source).__module__.split(".")[0]
     if module in ("pandas", "polars", "pyarrow"):
         connection = i.duckdb.connect()
@@ -51,16 +59,62 @@ def _arrow(source: Any) -> Any:
     return pa.Table.from_pandas(source, preserve_index=False)
 
 
-def _file(path: Path, name: str) -> Any:
+def _file(path: Path, name: str, columns: Mapping[str, Column] | None) -> Any:
     connection = ibis().duckdb.connect()
     kind = path.suffixes[0] if path.suffixes else ""
     if not path.exists():
         raise ParameterError(name, str(path), "does not exist")
     if kind in (".csv", ".tsv"):
-        return connection.read_csv(str(path), table_name="source")
+        if columns is None:  # public
+            return connection.read_csv(str(path), table_name="source")
+        sign = "\t" if kind == ".tsv" else ","
+        text = connection.read_csv(
+            str(path),
+            table_name="source",
+            columns=dict.fromkeys(_header(path, sign), "VARCHAR"),
+            auto_detect=False,  # what would be guessed depends on the rows
+            header=True,
+            delim=sign,
+            quote='"',
+            escape='"',
+            null_padding=True,
+            ignore_errors=True,
+            strict_mode=False,
+            nullstr=[""],
+        )
+        return text.mutate(**{n: _typed(text[n], c) for n, c in columns.items() if n in text.columns})
     if kind in (".parquet", ".pq"):
         return connection.read_parquet(str(path), table_name="source")
     raise ParameterError(name, str(path), "is not a .csv or .parquet file", "name it so, or load it yourself")
+
+
+def _header(path: Path, sign: str) -> list[str]:
+    """The names in a file's first line."""
+    unpack: Any = gzip.open if path.suffix == ".gz" else open
+    with unpack(path, "rt", encoding="utf-8-sig", newline="") as file:
+        names = next(csv.reader(file, delimiter=sign), [])
+    if not names or len(set(names)) < len(names):
+        raise ParameterError("source", str(path), "must begin with a line of different column names")
+    return names
+
+
+def _typed(text: Any, declared: Column) -> Any:
+    """A column of texts as what it is declared to be; whole bounds mean whole numbers."""
+    match declared:
+        case Number(low, high, step):
+            value = text.try_cast("float64")
+            if step is None and is_whole(low) and is_whole(high):
+                bounded = clamped(ibis().cases((value.isnan(), ibis().null("float64")), else_=value), low, high)
+                return (bounded + 0.5).floor().cast("int64")
+            return value
+        case Moment(low):
+            return text.try_cast("timestamp" if isinstance(low, dt.datetime) else "date")
+        case Category(values) if isinstance(values[0], bool):
+            return text.try_cast("boolean")
+        case Category(values) if isinstance(values[0], int):
+            return text.try_cast("int64")
+        case _:
+            return text
 
 
 def as_public(source: Any, name: str) -> Any:

@@ -60,13 +60,17 @@ REASONS = {
     "TableSample": ("a sample of the table", "sampling is done by hubbub, with its price"),
     "Rand": ("random()", "the only randomness is hubbub's own noise"),
     "Like": ("LIKE", "texts can be compared with = , <> and IN only"),
-    "Anonymous": ("a function that is not on the list", "see docs: the functions of a question"),
     "Command": ("this statement", "only SELECT is understood"),
     "Star": ("SELECT *", "rows never leave; ask for count(*), avg(…) and the like"),
 }
 FALLBACK = (
     "a question is SELECT keys, aggregates FROM the table "
     "[JOIN a public table] [WHERE] [GROUP BY] [HAVING] [ORDER BY] [LIMIT]"
+)
+
+FUNCTIONS = (
+    "of rows there are + - * / // % abs floor ceil round least greatest coalesce nullif CASE IF CAST date year quarter "
+    "month day hour minute; of groups count sum avg variance stddev median quantile_cont min max mode"
 )
 
 
@@ -78,6 +82,9 @@ def parse(text: str) -> Any:
             "a question that is not a text of reasonable length", f"write at most {LONGEST} characters of SQL"
         )
     try:
+        first = next((t.text.upper() for t in glot.tokenize(text, read="duckdb")), "")
+        if first not in ("SELECT", "WITH"):  # what sqlglot cannot parse it would also log, with whatever it holds
+            raise QueryRefused(f"a statement that begins with {first[:20] or 'nothing'}", FALLBACK)
         statements = [s for s in glot.parse(text, read="duckdb") if s is not None]
     except (glot.errors.SqlglotError, RecursionError):
         raise QueryRefused("this text, which is not readable as SQL", FALLBACK) from None
@@ -116,10 +123,10 @@ def check(statement: Any) -> None:
 
 def _refuse(name: str, node: Any, part: str = "") -> None:
     if name in REASONS:
-        what, remedy = REASONS[name]
-        if name == "Anonymous":
-            what = f"the function {node.name}()"
-        raise QueryRefused(what, remedy)
+        raise QueryRefused(*REASONS[name])
+    if isinstance(node, sqlglot().exp.Func) and not part:
+        called = node.name if name == "Anonymous" else node.sql_name().lower()
+        raise QueryRefused(f"the function {called}()", FUNCTIONS)
     what = getattr(node, "key", name).upper() if not part else f"{part.upper()} in {getattr(node, 'key', name).upper()}"
     raise QueryRefused(what, FALLBACK)
 

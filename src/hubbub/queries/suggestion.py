@@ -33,11 +33,12 @@ def query(column: str, types: Any) -> Query:
     """How many rows lie in each bin. The column need not be declared: only bins, which are public, are asked for."""
     if column not in types:
         raise ParameterError("column", column, "is not in the source", f"its columns: {', '.join(types)}")
-    if not types[column].is_numeric() or types[column].is_boolean():
-        raise QueryRefused(f"bounds of {column!r}, which is {types[column]}", "only numbers have bounds")
+    kind = types[column]
+    if not (kind.is_numeric() or kind.is_string()) or kind.is_boolean():
+        raise QueryRefused(f"bounds of {column!r}, which is {kind}", "only numbers have bounds")
 
     def build(table: Any) -> Any:
-        value = table[column].cast("float64")
+        value = table[column].try_cast("float64") if kind.is_string() else table[column].cast("float64")
         known = ibis().cases((value.isnan(), ibis().null("float64")), else_=value)
         cases = [(known < e, ibis().literal(i, "int64")) for i, e in enumerate(edges())]
         last = (known >= edges()[-1], ibis().literal(len(edges()), "int64"))

@@ -61,7 +61,7 @@ def protect(
         if budget.neighbours != schema.neighbours:
             raise ParameterError("budget", budget.neighbours, f"counts another relation than {schema.neighbours!r}")
     tables = {n: as_public(t, f"public[{n!r}]") for n, t in (public or {}).items()}
-    return Table(schema, as_ibis(source, "source"), budget, tables)
+    return Table(schema, as_ibis(source, "source", schema.columns), budget, tables)
 
 
 class Table:
