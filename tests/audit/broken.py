@@ -13,6 +13,8 @@ import hubbub as hb
 
 NOISE = np.random.default_rng(20261116)
 """Broken mechanisms draw their noise as broken mechanisms do."""
+GRID = 2.0**-12
+"""Noise is rounded to this, so that each shows its own bug and not the bit pattern of floats as well."""
 
 
 @dataclass(frozen=True)
@@ -23,10 +25,19 @@ class Broken:
     neighbour: Any
     claimed: float | hb.Loss
     delta: float = 0.0
+    samples: int = 10_000
+
+
+def on_grid(number: float) -> float:
+    return round(number / GRID) * GRID
 
 
 def laplace(scale: float) -> float:
-    return float(NOISE.laplace(0.0, scale))
+    return on_grid(float(NOISE.laplace(0.0, scale)))
+
+
+def gauss(stddev: float) -> float:
+    return on_grid(float(NOISE.normal(0.0, stddev)))
 
 
 def textbook(value: float, scale: float = 1.0) -> float:
@@ -49,7 +60,7 @@ def above_threshold(
     noisy = threshold + laplace(scale)
     said: list[Any] = []
     for answer in answers:
-        if variant == 3:  # releases the noisy answer itself
+        if variant == 3:  # releases the noisy answer itself; we look at it through a coarse grid
             value = answer + laplace(2 * most / epsilon)
         elif variant == 4:  # noise for sensitivity 1 where 2 most is needed
             value = answer + laplace(1 / (4 * epsilon))
@@ -60,7 +71,7 @@ def above_threshold(
         else:  # one noise for all answers
             value = answer + noisy - threshold
         above = value >= noisy
-        said.append(value if above and variant == 3 else bool(above))
+        said.append(math.ceil(value / 1.5) if above and variant == 3 else bool(above))
         if above and variant not in (5, 6):
             break
     return tuple(said)
@@ -77,8 +88,15 @@ def grouped(people: list[int]) -> int:
 
 
 def chosen(scores: list[float]) -> int:
-    weights = np.exp(np.array(scores))
-    return int(NOISE.choice(len(scores), p=weights / weights.sum()))
+    sums = np.cumsum(np.exp(scores))
+    return int(np.searchsorted(sums, NOISE.random() * sums[-1]))
+
+
+def redrawn(value: int) -> int:
+    """Integer noise drawn again until the answer is a count: how often that happens depends on the count."""
+    while (noisy := value + int(NOISE.geometric(1 - 1 / math.e) - NOISE.geometric(1 - 1 / math.e))) < 0:
+        pass
+    return noisy
 
 
 def broken() -> list[Broken]:
@@ -95,24 +113,26 @@ def broken() -> list[Broken]:
         Broken("textbook float Laplace", textbook, 0.0, 1.0, 1.0),
         Broken("textbook float Laplace, small scale", lambda v: textbook(v, 0.01), 0.0, 0.01, 1.0),
         Broken("half the noise", lambda v: v + laplace(0.5), 0.0, 1.0, 1.0),
-        Broken("a tenth less noise", lambda v: v + laplace(0.9), 0.0, 1.0, 1.0),
+        Broken("an eighth less noise", hb.Laplace(1.0, scale=0.875), 0.0, 1.0, 1.0, samples=100_000),
+        Broken("scale rounded down", hb.Laplace(3, scale=2), 0, 3, 3 / 2.9),
         Broken("sensitivity 1 where it is 2", lambda rows: sum(rows) + laplace(1.0), [0, 2], [0, 0], 1.0),
         Broken(
             "sensitivity of a histogram under replace",
-            lambda r: tuple(np.bincount([r], minlength=2) + NOISE.laplace(0, 1, 2)),
+            lambda r: tuple(int(r == k) + laplace(1.0) for k in range(2)),
             0,
             1,
             1.0,
         ),
         Broken("no noise on an empty table", lambda rows: len(rows) + laplace(1.0) if rows else 0.0, [], [1], 1.0),
         Broken("integer noise cut off without delta", lambda v: v + max(-3, min(3, round(laplace(1.0)))), 0, 1, 1.0),
-        Broken("clamped by redrawing", _redrawn, 0.0, 1.0, 1.0),
+        Broken("clamped by redrawing", redrawn, 0, 1, 1.0, samples=50_000),
         Broken(
             "wrong sparse vector: answers released",
-            lambda a: above_threshold(a, epsilon=1.0, threshold=0.5, variant=3),
-            zeros,
-            ones,
-            1.0,
+            lambda a: above_threshold(a, epsilon=3.0, threshold=0.5, variant=3),
+            [0.0] * 6 + [1.0],
+            [1.0] * 6 + [0.0],
+            3.0,
+            samples=50_000,
         ),
         Broken(
             "wrong sparse vector: too little noise",
@@ -150,21 +170,21 @@ def broken() -> list[Broken]:
         Broken("k delta for groups", grouped, [1] * 4, [0] * 4, hb.ApproxDP(4 * math.log(2), 0.04), 0.04),
         Broken(
             "classical Gaussian beyond epsilon 1",
-            lambda v: v + float(NOISE.normal(0, classical)),
+            lambda v: v + gauss(classical),
             0.0,
             1.0,
             hb.Gaussian(1.0, epsilon=10, delta=0.3).loss,
             0.3,
         ),
-        Broken("Gaussian with sigma/2", lambda v: v + float(NOISE.normal(0, 0.5)), 0.0, 1.0, hb.GaussianDP(1.0), 1e-5),
+        Broken("Gaussian with sigma/2", lambda v: v + gauss(0.5), 0.0, 1.0, hb.GaussianDP(1.0), 1e-5),
         Broken(
             "noisy max with all its values",
-            lambda v: tuple(np.array(v) + NOISE.laplace(0, 2, len(v))),
+            lambda v: tuple(n + laplace(1.0) for n in v),
             [0.0] * 4,
             [1.0] * 4,
             1.0,
         ),
-        Broken("exponential mechanism without the factor 2", chosen, [1.0] + [0.0] * 9, [0.0] + [1.0] * 9, 1.0),
+        Broken("exponential mechanism without the factor 2", chosen, [1.0] + [0.0] * 5, [0.0] + [1.0] * 5, 1.0),
         Broken(
             "keys of one person shown",
             lambda rows: {k: rows.count(k) + laplace(1.0) for k in set(rows)},
@@ -174,10 +194,3 @@ def broken() -> list[Broken]:
         ),
         Broken("type depends on the value", lambda v: int(v) if v == 0 else v + laplace(1.0), 0.0, 1.0, 1.0),
     ]
-
-
-def _redrawn(value: float) -> float:
-    while True:
-        noisy = value + laplace(1.0)
-        if 0 <= noisy <= 1:
-            return noisy

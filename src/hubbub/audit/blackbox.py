@@ -7,14 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from hubbub.audit.bounds import (
-    Flags,
-    best_event,
-    best_guessing,
-    epsilon_from_event,
-    epsilon_from_guesses,
-    mu_from_guesses,
-)
+from hubbub.audit.bounds import Flags
+from hubbub.audit.refuting import Deciding, Event, Guessing, Refuting
 from hubbub.audit.report import Report
 from hubbub.audit.testers import Tester, all_testers
 from hubbub.errors import ParameterError, ParameterTypeError
@@ -28,8 +22,8 @@ from hubbub.randomness.bits import SECURE
 CONFIDENCE = 1 - 1e-6
 DEFAULT_DELTA = 1e-5
 """Where a loss has no epsilon at delta 0 and none was given."""
-SHARES = (0.1, 0.1)
-"""Of the runs, what testers are fitted to and chosen by; the rest is counted."""
+LEAST_SHARE, MOST_SHARE, ENOUGH = 0.1, 0.2, 20_000
+"""Of the runs, what testers are fitted to, and again chosen by: the larger share while that is fewer than enough."""
 FEWEST = 100
 
 
@@ -68,25 +62,26 @@ def audit(
     mu = loss.mu if isinstance(loss, GaussianDP) else None
     epsilon = loss.epsilon(at)
     release = getattr(mechanism, "release", mechanism)
-    tester, chosen = _choose(mechanism, release, x, neighbour, runs, at, failure)
-    outputs, first = _draw(mechanism, release, x, neighbour, runs - 2 * int(runs * SHARES[0]))
-    share = failure / 2 if mu is not None else failure
-    found, words, counts = _count(tester, chosen, outputs, first, at, share)
-    mu_lower = None
+    kinds: list[Refuting] = [Event(at) if at else Guessing()]
     if mu is not None:
-        guesses = tester.scores(outputs) > 0
-        mu_lower = mu_from_guesses(int((guesses == first).sum()), len(first), share)
+        kinds.append(Deciding())
+    share = failure / len(kinds)
+    part = int(max(LEAST_SHARE * runs, min(MOST_SHARE * runs, ENOUGH)))
+    counted = runs - 2 * part
+    tests = _choose(mechanism, release, x, neighbour, (part, counted), kinds, share)
+    outputs, first = _draw(mechanism, release, x, neighbour, counted)
+    found = [test.count(tester, outputs, first, share) for tester, test in tests]
     return Report(
         mechanism=repr(mechanism) if not callable(mechanism) else getattr(mechanism, "__name__", repr(mechanism)),
         claimed=epsilon,
         delta=at,
-        epsilon_lower=found,
+        epsilon_lower=found[0].bound,
         confidence=1 - failure,
         samples=runs,
-        event=words,
-        counts=counts,
+        event="; ".join(f.words for f in found),
+        counts=found[0].counts,
         claimed_mu=mu,
-        mu_lower=mu_lower,
+        mu_lower=found[1].bound if mu is not None else None,
     )
 
 
@@ -133,45 +128,24 @@ def _outputs(mechanism: Any, release: Callable[[Any], Any], value: Any, runs: in
 
 
 def _choose(
-    mechanism: Any, release: Callable[[Any], Any], x: Any, neighbour: Any, runs: int, delta: float, failure: float
-) -> tuple[Tester, tuple[float, float, float] | tuple[float, float, bool]]:
-    """The tester, and its guesses or event, that should refute the most."""
-    part = int(runs * SHARES[0])
-    scale = (runs - 2 * part) / part
+    mechanism: Any,
+    release: Callable[[Any], Any],
+    x: Any,
+    neighbour: Any,
+    runs: tuple[int, int],
+    kinds: Sequence[Refuting],
+    failure: float,
+) -> list[tuple[Tester, Refuting]]:
+    """For every kind of test, the tester and the test of its scores that should refute the most."""
+    part, counted = runs
     outputs, first = _draw(mechanism, release, x, neighbour, part)
     fresh, fresh_first = _draw(mechanism, release, x, neighbour, part)
-    best = None
-    for tester in all_testers(mechanism, x, neighbour):
-        if not tester.fit(outputs, first):
-            continue
-        scores = tester.scores(fresh)
-        plan = (
-            best_event(scores, fresh_first, delta, scale, failure)
-            if delta
-            else best_guessing(scores, fresh_first, scale, failure)
-        )
-        if best is None or plan[0] > best[1][0]:
-            best = (tester, plan)
-    assert best is not None  # classes of outputs can always be counted
+    fitted = [tester for tester in all_testers(mechanism, x, neighbour) if tester.fit(outputs, first)]
+    scores = [tester.scores(fresh) for tester in fitted]
+    best = []
+    for kind in kinds:
+        plans = [kind.plan(score, fresh_first, counted / part, failure) for score in scores]
+        expected = [bound for bound, _ in plans]
+        k = expected.index(max(expected))
+        best.append((fitted[k], plans[k][1]))
     return best
-
-
-def _count(
-    tester: Tester, plan: Any, outputs: Sequence[Any], first: Flags, delta: float, failure: float
-) -> tuple[float, str, tuple[int, int, int, int]]:
-    """What the chosen guesses or event prove on fresh runs, in numbers and words."""
-    scores = tester.scores(outputs)
-    if delta:
-        _, threshold, side = plan
-        event = scores >= threshold if side else scores <= threshold
-        own, other = (first, ~first) if side else (~first, first)
-        counts = (int((event & own).sum()), int(own.sum()), int((event & other).sum()), int(other.sum()))
-        words = f"{tester.words} at {'least' if side else 'most'} {threshold:.4g}"
-        return epsilon_from_event(*counts, delta, failure), words, counts
-    _, low, high = plan
-    above, below = scores >= high, scores <= low
-    correct, guesses = int((above & first).sum() + (below & ~first).sum()), int((above | below).sum())
-    counts = (int((above & first).sum()), int(first.sum()), int((above & ~first).sum()), int((~first).sum()))
-    sides = [f"at least {high:.4g}"] * bool(np.isfinite(high)) + [f"at most {low:.4g}"] * bool(np.isfinite(low))
-    words = f"guessing from {tester.words} where it is {' or '.join(sides)} ({correct} of {guesses} right)"
-    return epsilon_from_guesses(correct, guesses, failure), words, counts

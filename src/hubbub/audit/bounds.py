@@ -7,14 +7,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from hubbub.privacy.pairs import Floats
-
 Flags = NDArray[np.bool_]
 
 OUTWARD = 1e-9
 """Relative margin by which computed bounds are moved to the safe side."""
-CAUTION = 0.05
-"""How likely the estimates by which an event is chosen are too bold."""
 
 
 def at_least(hits: int, trials: int, failure: float) -> float:
@@ -72,39 +68,3 @@ def mu_from_guesses(correct: int, guesses: int, failure: float) -> float:
     from scipy.special import ndtri
 
     return max(0.0, 2 * float(ndtri(at_least(correct, guesses, failure))) * (1 - OUTWARD))
-
-
-def best_guessing(scores: Floats, first: Flags, scale: float, failure: float) -> tuple[float, float, float]:
-    """(epsilon, low, high): guess the first neighbour from ``high`` on, the other up to ``low``, to refute the most.
-
-    ``first`` says which outputs came from the first neighbour. What is to be expected of ``scale`` times as many runs
-    is judged by cautious estimates, so that small counts do not win by luck.
-    """
-    tries = np.unique(np.quantile(np.abs(scores), np.linspace(0, 0.999, 60))) * (1 - OUTWARD)
-    best = (0.0, math.inf, -math.inf)
-    for t in tries[tries > OUTWARD]:  # at 0 both would be guessed
-        for low, high in ((-t, t), (-math.inf, t), (-t, math.inf)):
-            above, below = scores >= high, scores <= low
-            guesses, correct = int((above | below).sum()), int((above & first).sum() + (below & ~first).sum())
-            cautious = at_least(correct, guesses, CAUTION) if guesses else 0.0
-            found = epsilon_from_guesses(int(cautious * guesses * scale), max(1, int(guesses * scale)), failure)
-            best = max(best, (found, -low, high))
-    return best[0], -best[1], best[2]
-
-
-def best_event(scores: Floats, first: Flags, delta: float, scale: float, failure: float) -> tuple[float, float, bool]:
-    """(epsilon, threshold, side): the event "score at least / at most threshold" that should refute the most."""
-    best = (0.0, math.inf, True)
-    for t in np.unique(np.quantile(scores, np.linspace(0.001, 0.999, 120))):
-        slack = OUTWARD * (1 + abs(float(t)))
-        for side in (True, False):
-            threshold = float(t) - slack if side else float(t) + slack
-            event = scores >= threshold if side else scores <= threshold
-            own, other = (first, ~first) if side else (~first, first)
-            runs, other_runs = int(own.sum()), int(other.sum())
-            low = at_least(int((event & own).sum()), runs, CAUTION)
-            high = at_most(int((event & other).sum()), other_runs, CAUTION)
-            more = int(runs * scale), int(other_runs * scale)
-            found = epsilon_from_event(int(low * more[0]), more[0], math.ceil(high * more[1]), more[1], delta, failure)
-            best = max(best, (found, threshold, side))
-    return best

@@ -19,7 +19,8 @@ from hubbub.privacy.pairs import Floats
 
 MOST_VALUES = 4096
 """Distinct outputs beyond which they are not counted one by one."""
-BINS = 64
+BINS = (4, 64)
+"""Into how many places a classifier sorts each number: few where runs are few or numbers many, or many."""
 RIDGE, NEWTON_STEPS = 1.0, 25
 
 
@@ -95,12 +96,15 @@ class Classified(Tester):
 
     words = "a classifier of the output"
 
+    def __init__(self, bins: int) -> None:
+        self._bins = bins
+
     def fit(self, outputs: Sequence[Any], first: Flags) -> bool:
         try:
             rows = _numbers(outputs)
         except (TypeError, ValueError, OverflowError):
             return False
-        self._edges = [np.unique(np.quantile(column, np.linspace(0, 1, BINS + 1)[1:-1])) for column in rows.T]
+        self._edges = [np.unique(np.quantile(column, np.linspace(0, 1, self._bins + 1)[1:-1])) for column in rows.T]
         self._centre, self._scale = np.median(rows, axis=0), rows.std(axis=0) + 1e-300
         design = self._design(rows)
         labels, weights = first.astype(float), np.zeros(design.shape[1])
@@ -134,7 +138,7 @@ def all_testers(mechanism: Any, x: Any, neighbour: Any) -> list[Tester]:
         Counted("the output", _key),
         Counted("the finest digit of a number", granularity),
         Counted("the kind of output", kind),
-        Classified(),
+        *map(Classified, BINS),
     ]
 
 
