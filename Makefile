@@ -46,7 +46,7 @@ reference: $(VENV)/installed  ## the accountant against the truth in thousands o
 	$(BIN)/python tests/privacy/reference.py --settings 2200 --seed 1 --jobs $(CORES)
 
 audit: $(VENV)/installed  ## every shipped mechanism audited with a million releases of each input
-	$(BIN)/hubbub audit --samples 1000000
+	$(BIN)/hubbub audit --samples 1000000 --jobs $(CORES)
 
 format: $(VENV)/installed  ## rewrite files in the house's format
 	$(BIN)/ruff check --fix .

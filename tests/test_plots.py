@@ -258,3 +258,14 @@ def test_pictures_without_altair_name_the_extra(draw: Any, monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, "altair", None)
     with pytest.raises(MissingExtra, match=r"pip install 'hubbub\[plots\]'"):
         draw()
+
+
+def test_audit_table_marks_what_is_refuted() -> None:
+    fine = {"name": "Laplace", "price": 1.0, "power": 0.95, "holds": True}
+    chart = plots.audit_table([fine, {**fine, "price": 3.0}])
+    assert chart.to_dict()["title"]["text"] == "All 2 claims hold"
+    refuted = plots.audit_table([fine, {"name": "broken", "price": 1.0, "power": 2.0, "holds": False}]).to_dict()
+    assert refuted["title"]["text"] == "1 of 2 claims are refuted"
+    assert refuted["layer"][0]["encoding"]["x"]["scale"]["domain"][1] > 2
+    with pytest.raises(ParameterError, match="found"):
+        plots.audit_table([])

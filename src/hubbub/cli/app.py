@@ -111,9 +111,13 @@ def explain(
 def audit(
     samples: Annotated[int, typer.Option(help="Releases of each of the two inputs.")] = 20_000,
     only: Annotated[str, typer.Option(help="Only mechanisms whose name has these words.")] = "",
+    jobs: Annotated[int, typer.Option(help="Audits run side by side, in processes of their own.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
+    plot: Annotated[Path | None, typer.Option(help="Also draw the table (.png, .svg, .html).")] = None,
 ) -> None:
     """Doubts every shipped mechanism: what it claims, and what its releases prove at least. Fails if one is refuted."""
     with refusals():
-        if not audits.run(samples, only, as_json=as_json):
+        if plot:
+            plots.writable(plot)
+        if not audits.run(audits.planned(only, samples, jobs), as_json=as_json, picture=plot):
             raise typer.Exit(1)

@@ -4,34 +4,91 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from hubbub import plots
 from hubbub.audit import Report, audit
+from hubbub.audit.blackbox import FEWEST
 from hubbub.audit.catalogue import Cell, cells
+from hubbub.cli.attack.showing import at_least, say_where
+from hubbub.errors import ParameterError
 
 
-def run(samples: int, words: str, *, as_json: bool) -> bool:
-    """Audits every cell whose name has the words; prints a table or JSON; whether all claims hold."""
-    chosen = [cell for cell in cells() if words.lower() in cell.name.lower()]
-    shown = track(chosen, "auditing", console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
-    found = [(cell, audit(cell.mechanism, cell.x, cell.neighbour, samples=samples)) for cell in shown]
+@dataclass(frozen=True)
+class Plan:
+    """What to audit, with how many releases of each input, in how many processes."""
+
+    cells: tuple[Cell, ...]
+    samples: int
+    jobs: int
+
+
+def planned(words: str, samples: int, jobs: int) -> Plan:
+    """The mechanisms whose names have the words; refused if there are none, before any work."""
+    chosen = tuple(cell for cell in cells() if words.lower() in cell.name.lower())
+    if not chosen:
+        raise ParameterError("only", words, "is in no mechanism's name", "without it, all are audited")
+    return Plan(chosen, at_least("samples", samples, FEWEST), at_least("jobs", jobs, 1))
+
+
+def run(plan: Plan, *, as_json: bool, picture: Path | None = None) -> bool:
+    """Audits all of them; prints a table or JSON, and draws it if asked; whether all claims hold."""
+    shown = track(
+        _reports(plan),
+        "auditing",
+        total=len(plan.cells),
+        console=Console(stderr=True),
+        transient=True,
+        disable=not sys.stderr.isatty(),
+    )
+    found = list(zip(plan.cells, shown, strict=True))
+    rows = [{"name": cell.name, "price": price(cell), **report.to_dict()} for cell, report in found]
     if as_json:
-        print(json.dumps([{"name": cell.name, **report.to_dict()} for cell, report in found]))
+        print(json.dumps(rows))
     else:
         Console().print(table(found))
+    if picture:
+        plots.save(plots.audit_table(rows), picture)
+        say_where(picture, as_json=as_json)
     return all(report.holds for _, report in found)
+
+
+def _reports(plan: Plan) -> Iterator[Report]:
+    work = partial(_audited, samples=plan.samples)
+    if plan.jobs == 1:
+        yield from map(work, plan.cells)
+        return
+    with ProcessPoolExecutor(plan.jobs, mp_context=get_context("spawn")) as pool:
+        yield from pool.map(work, plan.cells)
+
+
+def _audited(cell: Cell, samples: int) -> Report:
+    return audit(cell.mechanism, cell.x, cell.neighbour, samples=samples)
+
+
+def price(cell: Cell) -> Any:
+    """The epsilon the mechanism was made for."""
+    return getattr(cell.mechanism, "epsilon", None)
 
 
 def table(found: list[tuple[Cell, Report]]) -> Table:
     """Mechanism, claim, measured lower bound and their ratio."""
-    made = Table("mechanism", "claimed", "delta", "measured at least", "ratio", "")
+    made = Table("mechanism", "epsilon", "claimed", "delta", "measured at least", "ratio", "")
     for cell, report in found:
         mu = report.mu_lower is not None
         made.add_row(
             cell.name,
+            f"{price(cell):g}" if price(cell) is not None else "-",
             f"mu {report.claimed_mu:.4f}" if mu else f"{report.claimed:.4f}",
             f"{report.delta:g}",
             f"mu {report.mu_lower:.4f}" if mu else f"{report.epsilon_lower:.4f}",

@@ -2,7 +2,7 @@
 
 from hubbub.plots.answers import released_bars
 from hubbub.plots.attacks import membership_roc, reconstruction_accuracy
-from hubbub.plots.audits import audit_report
+from hubbub.plots.audits import audit_report, audit_table
 from hubbub.plots.charts import AnyChart, save, side_by_side, writable
 from hubbub.plots.losses import (
     CERTIFIED,
@@ -21,6 +21,7 @@ __all__ = [
     "UNCHANGED",
     "AnyChart",
     "audit_report",
+    "audit_table",
     "composition_growth",
     "membership_roc",
     "outcome_chances",
