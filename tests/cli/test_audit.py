@@ -35,7 +35,7 @@ def test_a_refuted_claim_fails(monkeypatch: pytest.MonkeyPatch) -> None:
             return value
 
     told = next(iter(cells()))
-    monkeypatch.setattr(audits, "cells", lambda: [type(told)("told", Told(), 0, 1, True)])
+    monkeypatch.setattr(audits, "cells", lambda: [type(told)("told", 1.0, Told(), 0, 1, sharp=True)])
     result = CliRunner().invoke(app.app, ["audit", "--samples", "300"])
     assert result.exit_code == 1
     assert "REFUTED" in result.stdout

@@ -31,7 +31,7 @@ def at_most(hits: int, trials: int, failure: float) -> float:
 
 
 def epsilon_from_guesses(correct: int, guesses: int, failure: float) -> float:
-    """The largest epsilon that so many correct guesses refute, at delta 0.
+    """The largest epsilon that so many correct guesses refute, at delta 0; below 0 where they refute none.
 
     Claim: for an epsilon-private release, the result exceeds epsilon with probability at most ``failure``.
     Proof: one of two neighbours is drawn by a fair coin, released, and guessed from what came out (or not guessed at
@@ -40,13 +40,13 @@ def epsilon_from_guesses(correct: int, guesses: int, failure: float) -> float:
     Assumes: guesses were fixed as a function of the output before the counted outputs were drawn.
     """
     chance = at_least(correct, guesses, failure) if guesses else 0.0
-    return max(0.0, math.log(chance) - math.log1p(-chance)) if 0 < chance < 1 else 0.0
+    return math.log(chance) - math.log1p(-chance) if 0 < chance < 1 else -math.inf
 
 
 def epsilon_from_event(
     hits: int, trials: int, other_hits: int, other_trials: int, delta: float, failure: float
 ) -> float:
-    """The largest epsilon refuted by how often an event occurs on an input and on its neighbour.
+    """The largest epsilon refuted by how often an event occurs on an input and on its neighbour; below 0 if none is.
 
     Claim: for an (epsilon, delta)-private release, the result exceeds epsilon with probability at most ``failure``.
     Proof: P(E) <= e**epsilon P'(E) + delta, with a lower bound on P(E) and an upper bound on P'(E), each wrong with
@@ -54,11 +54,11 @@ def epsilon_from_event(
     Assumes: the event was fixed before the counted outputs were drawn.
     """
     low, high = at_least(hits, trials, failure / 2), at_most(other_hits, other_trials, failure / 2)
-    return max(0.0, math.log((low - delta) / high)) if low > delta else 0.0
+    return math.log((low - delta) / high) if low > delta else -math.inf
 
 
 def mu_from_guesses(correct: int, guesses: int, failure: float) -> float:
-    """The largest mu that so many correct guesses refute, where every output is guessed.
+    """The largest mu that so many correct guesses refute, where every output is guessed; below 0 if none is.
 
     Claim: for a mu-Gaussian-private release, the result exceeds mu with probability at most ``failure``.
     Proof: with a fair coin between two neighbours no test is right more often than Phi(mu / 2) (DRS22, Definition 2.6
@@ -67,4 +67,5 @@ def mu_from_guesses(correct: int, guesses: int, failure: float) -> float:
     """
     from scipy.special import ndtri
 
-    return max(0.0, 2 * float(ndtri(at_least(correct, guesses, failure))) * (1 - OUTWARD))
+    found = 2 * float(ndtri(at_least(correct, guesses, failure)))
+    return found - OUTWARD * abs(found) if correct else -math.inf

@@ -26,9 +26,10 @@ DELTA = 1e-5
 
 @dataclass(frozen=True)
 class Cell:
-    """A mechanism with an input and a neighbour of it."""
+    """A mechanism with an input and a neighbour of it, and the epsilon it was made for."""
 
     name: str
+    price: float
     mechanism: Mechanism
     x: Any
     neighbour: Any
@@ -39,18 +40,18 @@ class Cell:
 def cells() -> Iterator[Cell]:
     """All mechanisms at several prices."""
     for e in PRICES:
-        yield Cell("Laplace, integer", Laplace(1, epsilon=e), 0, 1, sharp=True)
-        yield Cell("Laplace, float", Laplace(1.0, epsilon=e), 0.0, 1.0, sharp=True)
-        yield Cell("TruncatedLaplace", TruncatedLaplace(1, epsilon=e, delta=DELTA), 0, 1, sharp=True)
-        yield Cell("Gaussian, integer", Gaussian(1, epsilon=e, delta=DELTA), 0, 1, sharp=e >= 1)
-        yield Cell("Gaussian, float", Gaussian(1.0, epsilon=e, delta=DELTA), 0.0, 1.0, sharp=e >= 1)
-        yield Cell("DiscreteGaussian", DiscreteGaussian(1, epsilon=e, delta=DELTA), 0, 1, sharp=False)
-        yield Cell("RandomizedResponse", RandomizedResponse(epsilon=e), 0, 1, sharp=True)
-        yield Cell("RandomizedResponse, 5", RandomizedResponse(epsilon=e, categories=5), 0, 4, sharp=True)
-        yield Cell("Exponential", Exponential(1, epsilon=e), [1, 0, 0, 0], [0, 1, 1, 1], sharp=False)
-        yield Cell("NoisyMax", NoisyMax(1, epsilon=e), [1, 0, 0, 0], [0, 1, 1, 1], sharp=False)
-        yield Cell("NoisyMax, Gumbel", NoisyMax(1, epsilon=e, noise="gumbel"), [1, 0, 0], [0, 1, 1], sharp=False)
-        yield Cell("NoisyMax, Laplace", NoisyMax(1, epsilon=e, noise="laplace"), [1, 0, 0], [0, 1, 1], sharp=False)
-        yield Cell("TopK", TopK(1, k=2, epsilon=e), [1, 1, 0, 0], [0, 0, 1, 1], sharp=False)
-        yield Cell("AboveThreshold", AboveThreshold(1, threshold=1, epsilon=e), [0, 0, 1], [1, 1, 0], sharp=False)
-        yield Cell("Quantile", Quantile(0.5, bounds=(0, 8), epsilon=e), [1, 1, 7, 7], [1, 7, 7], sharp=False)
+        yield Cell("Laplace, integer", e, Laplace(1, epsilon=e), 0, 1, sharp=True)
+        yield Cell("Laplace, float", e, Laplace(1.0, epsilon=e), 0.0, 1.0, sharp=True)
+        yield Cell("TruncatedLaplace", e, TruncatedLaplace(1, epsilon=e, delta=DELTA), 0, 1, sharp=True)
+        yield Cell("Gaussian, integer", e, Gaussian(1, epsilon=e, delta=DELTA), 0, 1, sharp=e >= 1)
+        yield Cell("Gaussian, float", e, Gaussian(1.0, epsilon=e, delta=DELTA), 0.0, 1.0, sharp=e >= 1)
+        yield Cell("DiscreteGaussian", e, DiscreteGaussian(1, epsilon=e, delta=DELTA), 0, 1, sharp=False)
+        yield Cell("RandomizedResponse", e, RandomizedResponse(epsilon=e), 0, 1, sharp=True)
+        yield Cell("RandomizedResponse, 5", e, RandomizedResponse(epsilon=e, categories=5), 0, 4, sharp=True)
+        yield Cell("Exponential", e, Exponential(1, epsilon=e), [1, 0, 0, 0], [0, 1, 1, 1], sharp=False)
+        yield Cell("NoisyMax", e, NoisyMax(1, epsilon=e), [1, 0, 0, 0], [0, 1, 1, 1], sharp=False)
+        yield Cell("NoisyMax, Gumbel", e, NoisyMax(1, epsilon=e, noise="gumbel"), [1, 0, 0], [0, 1, 1], sharp=False)
+        yield Cell("NoisyMax, Laplace", e, NoisyMax(1, epsilon=e, noise="laplace"), [1, 0, 0], [0, 1, 1], sharp=False)
+        yield Cell("TopK", e, TopK(1, k=2, epsilon=e), [1, 1, 0, 0], [0, 0, 1, 1], sharp=False)
+        yield Cell("AboveThreshold", e, AboveThreshold(1, threshold=1, epsilon=e), [0, 0, 1], [1, 1, 0], sharp=False)
+        yield Cell("Quantile", e, Quantile(0.5, bounds=(0, 8), epsilon=e), [1, 1, 7, 7], [1, 7, 7], sharp=False)

@@ -63,7 +63,7 @@ class Event(Refuting):
     high: bool = True
 
     def plan(self, scores: Floats, first: Flags, scale: float, failure: float) -> tuple[float, Event]:
-        best = (0.0, math.inf, True)
+        best = (-math.inf, math.inf, True)
         for t in thresholds(scores, _both_tails(len(scores))):
             for high in (True, False):
                 hits, runs, other_hits, other_runs = replace(self, threshold=t, high=high)._counts(scores, first)
@@ -77,7 +77,7 @@ class Event(Refuting):
     def count(self, tester: Tester, outputs: Sequence[Any], first: Flags, failure: float) -> Found:
         counts = self._counts(tester.scores(outputs), first)
         words = f"{tester.words} at {'least' if self.high else 'most'} {self.threshold:.4g}"
-        return Found(epsilon_from_event(*counts, self.delta, failure), words, counts)
+        return Found(max(0.0, epsilon_from_event(*counts, self.delta, failure)), words, counts)
 
     def _counts(self, scores: Floats, first: Flags) -> tuple[int, int, int, int]:
         event, own = (scores >= self.threshold, first) if self.high else (scores < self.threshold, ~first)
@@ -92,7 +92,7 @@ class Guessing(Refuting):
     high: float = math.inf
 
     def plan(self, scores: Floats, first: Flags, scale: float, failure: float) -> tuple[float, Guessing]:
-        best = (0.0, math.inf, math.inf)
+        best = (-math.inf, math.inf, math.inf)
         for t in thresholds(np.abs(scores), 1 - np.geomspace(1, RAREST / len(scores), TRIES)):
             if t <= 0:  # both would be guessed
                 continue
@@ -109,7 +109,9 @@ class Guessing(Refuting):
         sides = [f"at least {self.high:.4g}"] * math.isfinite(self.high)
         sides += [f"at most {self.low:.4g}"] * math.isfinite(self.low)
         words = f"guessing from {tester.words} where it is {' or '.join(sides)} ({correct} of {guesses} right)"
-        return Found(epsilon_from_guesses(correct, guesses, failure), words, _counts(scores >= self.high, first))
+        return Found(
+            max(0.0, epsilon_from_guesses(correct, guesses, failure)), words, _counts(scores >= self.high, first)
+        )
 
     def _correct(self, scores: Floats, first: Flags) -> tuple[int, int]:
         above, below = scores >= self.high, scores <= self.low
@@ -134,7 +136,7 @@ class Deciding(Refuting):
         guesses = tester.scores(outputs) >= self.threshold
         correct = int((guesses == first).sum())
         words = f"mu by {tester.words} at least {self.threshold:.4g} ({correct} of {len(first)} right)"
-        return Found(mu_from_guesses(correct, len(first), failure), words, _counts(guesses, first))
+        return Found(max(0.0, mu_from_guesses(correct, len(first), failure)), words, _counts(guesses, first))
 
 
 def thresholds(scores: Floats, levels: Floats) -> list[float]:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.progress import track
@@ -52,7 +51,7 @@ def run(plan: Plan, *, as_json: bool, picture: Path | None = None) -> bool:
         disable=not sys.stderr.isatty(),
     )
     found = list(zip(plan.cells, shown, strict=True))
-    rows = [{"name": cell.name, "price": price(cell), **report.to_dict()} for cell, report in found]
+    rows = [{"name": cell.name, "price": cell.price, **report.to_dict()} for cell, report in found]
     if as_json:
         print(json.dumps(rows))
     else:
@@ -76,22 +75,19 @@ def _audited(cell: Cell, samples: int) -> Report:
     return audit(cell.mechanism, cell.x, cell.neighbour, samples=samples)
 
 
-def price(cell: Cell) -> Any:
-    """The epsilon the mechanism was made for."""
-    return getattr(cell.mechanism, "epsilon", None)
-
-
 def table(found: list[tuple[Cell, Report]]) -> Table:
     """Mechanism, claim, measured lower bound and their ratio."""
-    made = Table("mechanism", "epsilon", "claimed", "delta", "measured at least", "ratio", "")
+    made = Table()
+    for title in ("mechanism", "epsilon", "claimed", "delta", "at least", "ratio", ""):
+        made.add_column(title, no_wrap=True)
     for cell, report in found:
         mu = report.mu_lower is not None
         made.add_row(
             cell.name,
-            f"{price(cell):g}" if price(cell) is not None else "-",
-            f"mu {report.claimed_mu:.4f}" if mu else f"{report.claimed:.4f}",
-            f"{report.delta:g}",
-            f"mu {report.mu_lower:.4f}" if mu else f"{report.epsilon_lower:.4f}",
+            f"{cell.price:g}",
+            f"mu {report.claimed_mu:.3f}" if mu else f"{report.claimed:.3f}",
+            f"{report.delta:.0e}" if report.delta else "0",
+            f"mu {report.mu_lower:.3f}" if mu else f"{report.epsilon_lower:.3f}",
             f"{report.power:.3f}",
             "holds" if report.holds else "[bold red]REFUTED[/]",
         )

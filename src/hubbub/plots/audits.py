@@ -58,6 +58,7 @@ def audit_table(found: Sequence[Mapping[str, Any]]) -> altair.LayerChart:
             color=alt.Color(
                 "price:O",
                 title="epsilon",
+                legend=alt.Legend(symbolType="circle"),
                 scale={"domain": prices, "range": [SERIES[k % len(SERIES)] for k in range(len(prices))]},
             ),
             shape=alt.condition("datum.holds", alt.value("circle"), alt.value("cross")),
