@@ -113,7 +113,7 @@ def broken() -> list[Broken]:
         Broken("textbook float Laplace", textbook, 0.0, 1.0, 1.0),
         Broken("textbook float Laplace, small scale", lambda v: textbook(v, 0.01), 0.0, 0.01, 1.0),
         Broken("half the noise", lambda v: v + laplace(0.5), 0.0, 1.0, 1.0),
-        Broken("an eighth less noise", hb.Laplace(1.0, scale=0.875), 0.0, 1.0, 1.0, samples=100_000),
+        Broken("a quarter less noise", hb.Laplace(1.0, scale=0.75), 0.0, 1.0, 1.0, samples=40_000),
         Broken("scale rounded down", hb.Laplace(3, scale=2), 0, 3, 3 / 2.9),
         Broken("sensitivity 1 where it is 2", lambda rows: sum(rows) + laplace(1.0), [0, 2], [0, 0], 1.0),
         Broken(

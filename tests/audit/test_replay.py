@@ -2,6 +2,7 @@
 
 import math
 import re
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ from mechanisms.catalogue import cells
 import hubbub as hb
 from hubbub.audit import replay
 from hubbub.audit.replay import recording
+from hubbub.errors import ParameterTypeError
 
 
 @pytest.mark.parametrize("cell", cells(), ids=lambda c: c.name)
@@ -96,6 +98,86 @@ def test_leaks_are_found(pipeline: Callable[[Any], Any], words: str) -> None:
     assert not found.holds
     assert re.search(words, str(found)), str(found)
     assert "7.125" not in str(found), "findings never carry private values"
+
+
+def failing(rows: list[float]) -> float:
+    return hb.Laplace(1, epsilon=1.0).release(len(rows)) / (len(rows) - 2)
+
+
+def failing_first(rows: list[float]) -> float:
+    return hb.Laplace(1, epsilon=1.0).release(len(rows)) / (len(rows) - 3)
+
+
+def failing_otherwise(rows: list[float]) -> None:
+    raise ValueError(f"{len(rows)} rows")
+
+
+def swallowing(rows: list[float]) -> int:
+    """Goes on after whatever stopped it."""
+    for _ in rows:
+        try:
+            hb.Laplace(1, epsilon=1.0).release(1)
+        except Exception:
+            continue
+    return 0
+
+
+def elsewhere(rows: list[float]) -> bool:
+    told: list[int] = []
+    thread = threading.Thread(target=lambda: told.append(hb.Laplace(1, epsilon=1.0).release(100 * len(rows))))
+    thread.start()
+    thread.join()
+    return told[0] > 10**6
+
+
+def searching_as_long_as_the_data(rows: list[float]) -> int | None:
+    return hb.AboveThreshold(1, threshold=10**6, epsilon=1.0).release([0] * len(rows))
+
+
+OUTCOMES = [
+    (failing, "an error on one input"),
+    (failing_first, "an error on one input"),
+    (failing_otherwise, "another error"),
+    (swallowing, "a release less"),
+    (elsewhere, "another thread"),
+    (searching_as_long_as_the_data, "farther apart"),
+    (lambda rows: 1 if len(rows) > 2 else 1.0, "more than what was released"),
+    (lambda rows: -0.0 if len(rows) > 2 else 0.0, "more than what was released"),
+    (lambda rows: [1] if len(rows) > 2 else (1,), "more than what was released"),
+    (lambda rows: dict.fromkeys("ab" if len(rows) > 2 else "ba"), "more than what was released"),
+    (lambda rows: np.zeros(1, int if len(rows) > 2 else float), "more than what was released"),
+    (lambda rows: math.nan if len(rows) > 2 else 0.0, "more than what was released"),
+]
+
+
+@pytest.mark.parametrize(("pipeline", "words"), OUTCOMES)
+def test_whatever_an_onlooker_could_tell_apart_is_found(pipeline: Callable[[Any], Any], words: str) -> None:
+    found = replay(pipeline, [0.5, 0.5, 7.125], [0.5, 0.5])
+    assert not found.holds
+    assert re.search(words, str(found)), str(found)
+    assert not re.search("rows|division", str(found)), "errors may carry private values"
+
+
+def test_errors_on_both_inputs_alike_are_the_callers() -> None:
+    def broken(_: list[float]) -> None:
+        raise KeyError("no such column")
+
+    with pytest.raises(KeyError, match="no such column"):
+        replay(broken, [1], [2])
+    search = hb.AboveThreshold(1, threshold=2, epsilon=1.0)
+    with pytest.raises(ParameterTypeError, match="must be a list under a replay"):
+        replay(lambda rows: search.release(r for r in rows), [1], [2])
+
+
+def test_values_are_kept_as_they_were() -> None:
+    def reusing(rows: list[float]) -> list[float]:
+        sums = np.array([float(len(rows)), 0.0])
+        told = hb.Laplace(1.0, epsilon=1.0).release(sums)
+        sums[:] = 99.0
+        return [float(t) for t in told]
+
+    assert replay(reusing, [1.0, 2.0], [1.0]).holds
+    assert replay(lambda _: {"nan": [math.nan], "told": hb.PureDP(1.0)}, [1], [2]).holds
 
 
 def test_prices_are_added_up_and_compared() -> None:

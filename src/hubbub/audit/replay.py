@@ -9,13 +9,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from hubbub.errors import HubbubError
-from hubbub.mechanisms.mechanism import Mechanism, watcher
+from hubbub.errors import HubbubError, ParameterTypeError
+from hubbub.mechanisms.mechanism import Mechanism, strays, watcher
 from hubbub.privacy.families import NoLoss
 from hubbub.privacy.loss import Loss, compose
 
@@ -97,7 +99,7 @@ def replaying(calls: list[Call]) -> Iterator[list[tuple[Finding | None, float]]]
     seen: list[tuple[Finding | None, float]] = []
 
     def watch(mechanism: Mechanism, value: Any, run: Callable[[], Any], charged: bool) -> Any:  # noqa: ARG001
-        where = _where()
+        where, kept = _where(), _kept(value)
         if len(seen) >= len(calls):
             seen.append((Finding("one release more than on the first input", where), 0.0))
             raise Stopped("the path differs")
@@ -110,7 +112,7 @@ def replaying(calls: list[Call]) -> Iterator[list[tuple[Finding | None, float]]]
                 )
             )
             raise Stopped("the path differs")
-        apart = mechanism.apart(first.value, value)
+        apart = mechanism.apart(first.value, kept)
         found = None
         if not apart <= 1 + TOLERANCE:
             found = Finding(f"inputs of a {_kind(mechanism)} are farther apart than its sensitivity", where)
@@ -134,23 +136,29 @@ def replay(pipeline: Callable[[Any], Any], x: Any, neighbour: Any, *, claimed: L
     Proof: given equal answers so far the same mechanism is asked about neighbouring values, which is adaptive
         composition (DR14, Theorem 3.16 and ZDW22, Theorem 10); what is returned is a function of the answers alone.
     Assumes: all randomness is drawn inside hubbub mechanisms; one replay checks one pair of neighbours and one path.
+        An error is an outcome like any other: on one input only it is a finding, on both alike it is raised.
 
     >>> import hubbub as hb
     >>> mean = lambda xs: hb.Laplace(1, epsilon=1.0).release(sum(xs)) / 3
     >>> replay(mean, [0, 1, 1], [1, 1, 1]).holds, replay(mean, [0, 1, 1], [7, 1, 1]).holds
     (True, False)
     """
-    with recording() as calls:
-        result = pipeline(x)
-    again: Any = _NOTHING
-    with replaying(calls) as seen:
-        again = pipeline(neighbour)
+    unseen: list[None] = []
+    notice = partial(unseen.append, None)
+    strays.append(notice)
+    try:
+        with recording() as calls:
+            result = _outcome(pipeline, x)
+        again: Any = _NOTHING
+        with replaying(calls) as seen:
+            again = _outcome(pipeline, neighbour)
+    finally:
+        strays.remove(notice)
     findings = [finding for finding, _ in seen if finding is not None]
-    if again is not _NOTHING:
-        if len(seen) < len(calls):
-            findings.append(Finding("a release less than on the first input", calls[len(seen)].where))
-        if not _equal(result, again):
-            findings.append(Finding("what is returned depends on more than what was released", "the result"))
+    if unseen:
+        findings.append(Finding("a release in another thread, where a replay does not follow", "threads"))
+    if again is not _NOTHING and not findings:
+        findings += _differences(result, again, calls[len(seen) :])
     total = _total(calls)
     if claimed is not None and not _covers(claimed, total):
         findings.append(Finding(f"the releases cost more than the claimed {claimed!r}", "the sum of losses"))
@@ -158,6 +166,43 @@ def replay(pipeline: Callable[[Any], Any], x: Any, neighbour: Any, *, claimed: L
 
 
 _NOTHING = object()
+
+
+@dataclass(frozen=True)
+class Raised:
+    """A pipeline's outcome where it ended in an error."""
+
+    error: Exception
+
+    @property
+    def told(self) -> tuple[Any, ...]:
+        """What whoever sees the error sees."""
+        return type(self.error), str(self.error)
+
+
+def _outcome(pipeline: Callable[[Any], Any], value: Any) -> Any:
+    """What the pipeline returns, or the error it ends in: whoever waits for an answer sees either."""
+    try:
+        return pipeline(value)
+    except Stopped:
+        raise
+    except Exception as error:  # whatever a stranger's pipeline raises
+        return Raised(error)
+
+
+def _differences(result: Any, again: Any, left: list[Call]) -> list[Finding]:
+    """How two outcomes differ that should be the same function of the same releases."""
+    errors = [isinstance(outcome, Raised) for outcome in (result, again)]
+    if any(errors):
+        if not all(errors):
+            return [Finding("an error on one input and not on the other", "the result")]
+        if result.told != again.told:
+            return [Finding("another error than on the first input", "the result")]
+        raise result.error
+    found = [Finding("a release less than on the first input", left[0].where)] if left else []
+    if not _equal(result, again):
+        found.append(Finding("what is returned depends on more than what was released", "the result"))
+    return found
 
 
 def _total(calls: list[Call]) -> Loss:
@@ -191,19 +236,27 @@ def _where() -> str:
 
 def _kept(value: Any) -> Any:
     """The value as it is now, should the pipeline change it later."""
-    return np.array(value) if isinstance(value, np.ndarray) else list(value) if isinstance(value, list) else value
+    if isinstance(value, Iterator):
+        raise ParameterTypeError("value", "a stream", "must be a list under a replay", "or ask a session one by one")
+    return deepcopy(value)
 
 
 def _equal(one: Any, other: Any) -> bool:
-    """Whether two results are the same, through containers and objects with attributes."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_equal(one[k], other[k]) for k in one)
-    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
-        return len(one) == len(other) and all(_equal(a, b) for a, b in zip(one, other, strict=True))
-    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
-        return np.array_equal(one, other, equal_nan=getattr(one, "dtype", np.dtype(object)).kind in "fc")
-    if isinstance(one, float) and isinstance(other, float):
-        return one == other or (one != one and other != other)
-    if bool(one == other):
-        return True
-    return type(one) is type(other) and hasattr(one, "__dict__") and _equal(vars(one), vars(other))
+    """Whether nobody could tell two results apart: types, order and the sign of zero count; nan equals nan."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict):
+        return _equal(list(one.items()), list(other.items()))
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(_equal, one, other))
+    if isinstance(one, np.ndarray):
+        same = one.dtype == other.dtype and one.shape == other.shape
+        return same and _equal(one.ravel().tolist(), other.ravel().tolist())
+    if isinstance(one, float | np.floating):
+        return repr(one) == repr(other)
+    try:
+        if bool(one == other):
+            return True
+    except (TypeError, ValueError):  # things that are compared part by part, such as data frames
+        pass
+    return hasattr(one, "__dict__") and _equal(vars(one), vars(other))

@@ -19,7 +19,7 @@ from hubbub.mechanisms.lattice import (
     is_number,
     plain_array,
 )
-from hubbub.mechanisms.mechanism import Mechanism, watcher
+from hubbub.mechanisms.mechanism import Mechanism, strays, watcher
 from hubbub.numeric.rational import Number, fraction_between, positive
 from hubbub.privacy.loss import Neighbours
 from hubbub.randomness.bits import SECURE, Bits
@@ -59,7 +59,7 @@ class AdditiveNoise(Mechanism):
         An int64 array whose noisy value leaves 64 bits is held at the nearest 64-bit integer; Python ints are exact.
         ``bits`` is for tests and audits; leave it alone otherwise.
         """
-        if is_number(value) and watcher.get() is None:
+        if is_number(value) and watcher.get() is None and not strays:
             return self._release_one(value, bits)
         return super().release(value, bits)
 

@@ -20,17 +20,26 @@ Watcher = Callable[["Mechanism", Any, Callable[[], Any], bool], Any]
 watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 """Who watches releases in this context: a replay audit, or nobody."""
 
+strays: list[Callable[[], object]] = []
+"""Called at releases that nobody watches, in another thread than the one watched: a replay cannot follow them."""
+
 
 def watched(mechanism: Mechanism, value: Any, run: Callable[[], Any], charged: bool = True) -> Any:
     """What ``run`` gives, or what the watcher makes of it. Releases inside a release are not shown again."""
     watching = watcher.get()
     if watching is None:
+        for notice in strays:
+            notice()
         return run()
-    token = watcher.set(None)
+    token = watcher.set(_inside)
     try:
         return watching(mechanism, value, run, charged)
     finally:
         watcher.reset(token)
+
+
+def _inside(mechanism: Mechanism, value: Any, run: Callable[[], Any], charged: bool) -> Any:  # noqa: ARG001
+    return run()
 
 
 class Mechanism(ABC):

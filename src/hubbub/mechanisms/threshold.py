@@ -44,7 +44,8 @@ class AboveThreshold(Mechanism):
     Proof: LSL17, Theorem 2 with c = 1, in integers: shifting the threshold noise by the sensitivity and the noise of
         the answer that stops by twice that (once if monotone) maps every run on one data set to the same run on its
         neighbour.
-    Assumes: the stated sensitivity for this neighbour relation; a public threshold; monotone only if true.
+    Assumes: the stated sensitivity for this neighbour relation; a public threshold; a public number of answers;
+        monotone only if true.
 
     >>> AboveThreshold(1, threshold=100, epsilon=1.0).release([0, 3, 1000, 2])
     2
@@ -98,9 +99,11 @@ class AboveThreshold(Mechanism):
         return ThresholdSession(self, bits)
 
     def apart(self, value: Any, neighbour: Any) -> float:
-        """The largest change of an answer: of streams as far as both go, or of one answer of a session."""
-        pairs = zip(value, neighbour) if isinstance(value, Iterable) else [(value, neighbour)]  # noqa: B905
-        moves = [self._steps(a) - self._steps(b) for a, b in pairs if a is not None]
+        """The largest change of an answer, of a list of them or of one in a session; lists must be equally long."""
+        streams = [list(v) if isinstance(v, Iterable) else [v] for v in (value, neighbour)]
+        if len(streams[0]) != len(streams[1]):  # where one ends, the other can still stop
+            return math.inf
+        moves = [self._steps(a) - self._steps(b) for a, b in zip(*streams, strict=True) if a is not None]
         if self.monotone and min(moves, default=0) < 0 < max(moves, default=0):
             return math.inf
         _, reach = score_grid(self.sensitivity)
