@@ -1,7 +1,11 @@
+import math
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from scipy import sparse
 
+from hubbub import attacks
 from hubbub.attacks import AllSubsets, RandomSubsets, exact, questions, released, rounded, suppressed
 from hubbub.errors import DataTypeError, ParameterError, ParameterTypeError
 
@@ -86,3 +90,36 @@ def test_ways_of_answering() -> None:
             exact(wrong)
         assert "2" not in str(refusal.value)
         assert "0.5" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("attempt", "words"),
+    [
+        (lambda: attacks.exact([1, 0, 1])(RandomSubsets(2, 2)), "people=2 are asked about"),
+        (lambda: attacks.reconstruct([[1]], [1]).wrong([1, 0]), "people=1 were reconstructed"),
+        (lambda: attacks.reconstruct([[1]], [1e200]), "answers='inf' must be finite"),
+        (lambda: attacks.reconstruct([[1]], [1], max_error="much"), "max_error='much' must be a number"),
+        (lambda: attacks.reconstruct([[1]], [1], stddev=math.nan), "stddev=nan must be >= 0"),
+        (lambda: attacks.reconstruct([[1]], [1], share=None), "share=None must be a number"),
+        (lambda: attacks.made_up_bits(10, 2), "share=2 must lie in"),
+        (lambda: attacks.made_up_bits(0), "people=0 must be >= 1"),
+        (lambda: RandomSubsets(3, 3, seed=-1), "seed=-1 must be >= 0"),
+        (lambda: suppressed([1, 0], below=0), "below=0 must be >= 1"),
+        (lambda: attacks.difference(math.inf, 1), "answers='inf' must be finite"),
+        (lambda: attacks.difference("one", 1), "answers='str' must be numbers"),
+        (lambda: attacks.difference(1, 0, values=(0, 1, 1)), "each listed once"),
+        (lambda: attacks.difference(1, 0, values=()), "values=\\(\\) must be"),
+        (lambda: attacks.difference(1, 0, sizes=(0, 1)), "sizes=0 must be >= 1"),
+        (lambda: attacks.difference(math.nan, 0, noise=(np.arange(2), np.ones(2) / 2)), "answers='nan'"),
+        (lambda: attacks.withheld_cells([[-4, 1]], below=3), "must be counts"),
+        (lambda: attacks.withheld_cells([[1, 2]], below=0), "below=0 must be >= 1"),
+        (lambda: attacks.pair_columns([1, 0]), "two columns or more"),
+        (lambda: attacks.predicted_power(0.01, people=0, attributes=4), "people=0 must be >= 1"),
+        (lambda: attacks.predicted_power(0.01, people=5, attributes=4, share=1), "share=1 must lie"),
+        (lambda: attacks.predicted_accuracy(-1, people=2, count=5), "stddev=-1 must be >= 0"),
+        (lambda: attacks.AdditiveCounterexample("each row", 5.5, 0.1), "people=5.5 must be an int"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_with_a_sentence(attempt: Callable[[], object], words: str) -> None:
+    with pytest.raises((ParameterError, ParameterTypeError), match=words):
+        attempt()

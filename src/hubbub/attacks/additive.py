@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hubbub.attacks.coins import coins
+from hubbub.attacks.demands import share_of, whole
 from hubbub.errors import ParameterError
 
 Rule = Literal["everything", "each row"]
@@ -39,10 +40,8 @@ class AdditiveCounterexample:
     def __post_init__(self) -> None:
         if self.rule not in RULES:
             raise ParameterError("rule", self.rule, f"must be one of {', '.join(RULES)}")
-        if self.people < 1:
-            raise ParameterError("people", self.people, "must be >= 1")
-        if not 0 <= self.delta <= 1:
-            raise ParameterError("delta", self.delta, "must lie in [0, 1]")
+        whole("people", self.people, 1)
+        share_of("delta", self.delta)
 
     @property
     def total_variation(self) -> float:

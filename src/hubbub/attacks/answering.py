@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hubbub.attacks.demands import whole
 from hubbub.attacks.questions import Floats, Integers, Questions
-from hubbub.errors import DataTypeError, ParameterError
+from hubbub.errors import DataTypeError
 
 Answering = Callable[[Questions], Floats]
 
@@ -30,14 +31,14 @@ def exact(secret: ArrayLike) -> Answering:
 
 def rounded(secret: ArrayLike, base: int = 5) -> Answering:
     """Answers with the counts rounded to the nearest multiple of a base: errors of at most base/2."""
-    if base < 1:
-        raise ParameterError("base", base, "must be >= 1")
+    whole("base", base, 1)
     bits = secret_bits(secret)
     return lambda asked: base * np.rint(asked.counts(bits) / base)
 
 
 def suppressed(secret: ArrayLike, below: int = 5) -> Answering:
     """Answers with the counts, but withholds those below a threshold, as statistical offices do."""
+    whole("below", below, 1)
     bits = secret_bits(secret)
 
     def answer(asked: Questions) -> Floats:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hubbub.attacks.demands import numbers, whole
 from hubbub.attacks.questions import Integers
 from hubbub.errors import ParameterError
 
@@ -23,16 +24,19 @@ def withheld_cells(
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
 
-    cells = np.asarray(table, np.float64)
+    cells = numbers("table", table, "must be counts, nan where withheld")
+    whole("below", below, 1)
     if cells.ndim != 2 or not cells.size:
         raise ParameterError("table", cells.shape, "must have rows and columns")
+    if np.isinf(cells).any() or (cells < 0).any():
+        raise ParameterError("table", cells.shape, "must be counts, nan where withheld")
     hidden = np.isnan(cells)
     places = np.argwhere(hidden)
     rows, sums = [], []
     for axis, totals in ((0, row_totals), (1, column_totals)):
         if totals is None:
             continue
-        told = np.asarray(totals, np.float64)
+        told = numbers("totals", totals, "must be counts")
         if told.shape != (cells.shape[axis],):
             raise ParameterError("totals", told.shape, f"must have the shape ({cells.shape[axis]},)")
         rows.append(places[:, axis][None, :] == np.arange(cells.shape[axis])[:, None])

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from hubbub.attacks.demands import share_of, whole
+
 
 def coins(seed: int) -> np.random.Generator:
     """A repeatable generator for public choices.
@@ -16,11 +18,11 @@ def coins(seed: int) -> np.random.Generator:
     >>> coins(1).integers(0, 2, 8).tolist() == coins(1).integers(0, 2, 8).tolist()
     True
     """
-    return np.random.default_rng(seed)
+    return np.random.default_rng(whole("seed", seed, 0))
 
 
 def made_up_bits(people: int, share: float = 0.5, seed: int = 0) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """A made-up secret: one bit a person, 1 for this share of them, in random order."""
-    bits = np.zeros(people, np.int64)
-    bits[: round(share * people)] = 1
+    bits = np.zeros(whole("people", people, 1), np.int64)
+    bits[: round(share_of("share", share) * people)] = 1
     return coins(seed).permutation(bits)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hubbub.attacks.answering import released, secret_bits
+from hubbub.attacks.demands import finite, whole
 from hubbub.attacks.questions import Questions
 from hubbub.attacks.reconstruction import Method, reconstruct
 from hubbub.errors import ParameterError
@@ -33,9 +34,9 @@ def predicted_accuracy(stddev: float, *, people: int, count: int) -> float:
     """
     from scipy.special import ndtr
 
-    if count <= people:
+    if whole("count", count, 1) <= whole("people", people, 1):
         raise ParameterError("count", count, "must be more than people", "fewer questions leave the bits open")
-    return 1.0 if stddev == 0 else float(ndtr(math.sqrt(count - people) / (4 * stddev)))
+    return 1.0 if finite("stddev", stddev, 0) == 0 else float(ndtr(math.sqrt(count - people) / (4 * stddev)))
 
 
 def guessing_accuracy(share: float, people: int) -> float:

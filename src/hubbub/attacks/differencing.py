@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hubbub.attacks.demands import finite, numbers, whole
 from hubbub.attacks.questions import Floats
 from hubbub.errors import ParameterError
 
@@ -80,6 +81,9 @@ def difference(
     (None, 0.53)
     """
     pair = _sums(a, b, sizes)
+    _check_values(values)
+    if below is not None:
+        whole("below", below, 1)
     scale = sizes or (1, 1)
     if noise is None:
         errors = max_error if isinstance(max_error, tuple) else (max_error, max_error)
@@ -98,11 +102,23 @@ def difference(
     return _learnt(tuple(values), weights * _prior(prior, len(values)))
 
 
+def _check_values(values: Sequence[float] | None) -> None:
+    if values is None:
+        return
+    listed = numbers("values", values, "must be numbers")
+    if listed.ndim != 1 or not listed.size or not np.isfinite(listed).all() or len(np.unique(listed)) < len(listed):
+        raise ParameterError("values", values, "must be finite numbers, each listed once", "None is any number")
+
+
 def _sums(a: ArrayLike, b: ArrayLike, sizes: tuple[int, int] | None) -> tuple[Floats, Floats]:
     """The answers in pairs; means of so many people as sums."""
-    first, second = (np.atleast_1d(np.asarray(answer, np.float64)) for answer in (a, b))
+    first, second = (np.atleast_1d(numbers("answers", answer, "must be numbers")) for answer in (a, b))
     if first.shape != second.shape or first.ndim != 1 or not first.size:
         raise ParameterError("answers", (first.shape, second.shape), "must come in pairs")
+    if np.isinf(first).any() or np.isinf(second).any():
+        raise ParameterError("answers", "inf", "must be finite, or nan where withheld")
+    for size in sizes or ():
+        whole("sizes", size, 1)
     return (first, second) if sizes is None else (first * sizes[0], second * sizes[1])
 
 
@@ -110,8 +126,7 @@ def _between(pair: tuple[Floats, Floats], errors: tuple[float, float], below: in
     """Between what the person's value lies, by every pair."""
     ends = []
     for answers, error in zip(pair, errors, strict=True):
-        if not 0 <= error < math.inf:
-            raise ParameterError("max_error", error, "must be >= 0 and finite")
+        finite("max_error", error, 0)
         withheld = np.isnan(answers)
         if withheld.any() and below is None:
             raise ParameterError("answers", "nan", "mean counts withheld", "say below which threshold they are")
@@ -129,6 +144,8 @@ def _likelihoods(seen: Floats, values: Floats, noise: Law | tuple[Law | None, La
 
     Whatever probability the laws leave unlisted is granted to every value alike: then nothing is certain.
     """
+    if np.isnan(seen).any():
+        raise ParameterError("answers", "nan", "must be numbers where noise was added")
     laws: Any = (noise, noise) if isinstance(noise[0], np.ndarray) else noise
     first, second = (EXACTLY if law is None else law for law in laws)
     unlisted = sum(1 - float(np.sum(chances)) for _, chances in (first, second))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hubbub.attacks.demands import finite, whole
 from hubbub.attacks.questions import Floats
 from hubbub.errors import ParameterError
 
@@ -202,6 +203,11 @@ def predicted_power(
     """
     from scipy.special import ndtr, ndtri
 
+    whole("people", people, 1)
+    whole("attributes", attributes, 1)
+    finite("stddev", stddev, 0)
+    if not 0 < finite("share", share) < 1:
+        raise ParameterError("share", share, "must lie strictly between 0 and 1")
     v = share * (1 - share)
     apart = math.sqrt(attributes * v / (people * v + people**2 * stddev**2))
     return float(ndtr(apart + ndtri(_rate(false_positive_rate))))
@@ -210,6 +216,8 @@ def predicted_power(
 def pair_columns(rows: ArrayLike) -> Floats:
     """Every two columns multiplied: their means are the two-way marginals, to be traced with reference rows."""
     given = np.asarray(rows, np.float64)
+    if given.ndim != 2 or given.shape[1] < 2:
+        raise ParameterError("rows", given.shape, "must have two columns or more")
     first, second = np.triu_indices(given.shape[1], 1)
     return np.asarray(given[:, first] * given[:, second])
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hubbub.attacks.coins import coins
+from hubbub.attacks.demands import whole
 from hubbub.errors import ParameterError, ParameterTypeError
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ class Questions(ABC):
 
     def counts(self, bits: Integers) -> Integers:
         """The exact answers."""
+        if len(bits) != self.people:
+            raise ParameterError("people", self.people, "are asked about", "the secret must have a bit for each")
         return np.rint(self.dot(bits.astype(np.float64))).astype(np.int64)
 
     @cached_property
@@ -141,8 +144,9 @@ class RandomSubsets(PackedQuestions):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        _check_positive("count", self.count)
-        _check_positive("people", self.people)
+        whole("count", self.count, 1)
+        whole("people", self.people, 1)
+        whole("seed", self.seed, 0)
 
     @cached_property
     def packed(self) -> Bytes:  # type: ignore[override]
@@ -159,7 +163,7 @@ class AllSubsets(PackedQuestions):
     people: int
 
     def __post_init__(self) -> None:
-        _check_positive("people", self.people)
+        whole("people", self.people, 1)
         if self.people > MOST_LISTED:
             raise ParameterError("people", self.people, f"must be at most {MOST_LISTED} to list all subsets of them")
 
@@ -238,13 +242,6 @@ def _sparse(queries: Any) -> SparseSubsets:
             "queries", matrix.shape, "must be a 0/1 matrix, a row a question and a column a person"
         )
     return SparseSubsets(matrix)
-
-
-def _check_positive(name: str, value: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise ParameterTypeError(name, value, "must be an int")
-    if value < 1:
-        raise ParameterError(name, value, "must be >= 1")
 
 
 def _check_numbered(people: int) -> None:

@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike
 
 from hubbub.attacks import exhaustive, programs
 from hubbub.attacks.answering import secret_bits
+from hubbub.attacks.demands import finite, numbers
 from hubbub.attacks.questions import Floats, Integers, Questions, RandomSubsets, questions
-from hubbub.errors import ParameterError, ParameterTypeError
+from hubbub.errors import ParameterError
 
 Method = Literal["exhaustive", "lp", "least-squares"]
 METHODS = ("exhaustive", "lp", "least-squares")
@@ -22,6 +23,8 @@ QUESTIONS_A_PERSON = 20
 """Random questions a person from which on the second theorem speaks."""
 ROUNDING = 1e-9
 """What floating point may add to an error, relative to the answers."""
+LARGEST_ANSWER = 1e100
+"""Beyond this an answer is no count at all, and its square no double."""
 PRECISION, MOST_STEPS = 1e-7, 400
 """When least squares stops: far below what rounding to bits could notice."""
 
@@ -48,7 +51,10 @@ class Reconstruction:
 
     def wrong(self, secret: ArrayLike) -> int:
         """How many bits differ from the secret."""
-        return int(np.count_nonzero(self.bits != secret_bits(secret)))
+        bits = secret_bits(secret)
+        if bits.shape != self.bits.shape:
+            raise ParameterError("people", len(self.bits), "were reconstructed", "the secret must have a bit for each")
+        return int(np.count_nonzero(self.bits != bits))
 
     def accuracy(self, secret: ArrayLike) -> float:
         """The share of bits that are right."""
@@ -144,13 +150,10 @@ def _flat(product: Callable[[Floats], Floats]) -> Callable[[Floats], Floats]:
 
 def _told(asked: Questions, answers: ArrayLike) -> Floats:
     """The answers as floats, refused unless there is one for every question."""
-    try:
-        told = np.asarray(answers, np.float64)
-    except (TypeError, ValueError) as refusal:
-        raise ParameterTypeError("answers", type(answers).__name__, "must be numbers, one a question") from refusal
+    told = numbers("answers", answers, "must be numbers, one a question")
     if told.shape != (len(asked),):
         raise ParameterError("answers", told.shape, f"must have the shape ({len(asked)},)", "one answer a question")
-    if np.isinf(told).any():
+    if (np.abs(told) > LARGEST_ANSWER).any():
         raise ParameterError("answers", "inf", "must be finite, or nan where withheld")
     return told
 
@@ -164,11 +167,10 @@ def _check(method: str, max_error: float | None, objective: str, stddev: float |
         raise ParameterError("method", method, f"must be one of {', '.join(METHODS)}")
     if objective not in OBJECTIVES:
         raise ParameterError("objective", objective, f"must be one of {', '.join(OBJECTIVES)}")
-    if max_error is not None and not 0 <= max_error < math.inf:
-        raise ParameterError("max_error", max_error, "must be >= 0 and finite")
-    if not 0 < share < 1:
+    for name, value in (("max_error", max_error), ("stddev", stddev)):
+        if value is not None:
+            finite(name, value, 0)
+    if not 0 < finite("share", share) < 1:
         raise ParameterError("share", share, "must lie strictly between 0 and 1")
-    if stddev is not None and not 0 <= stddev < math.inf:
-        raise ParameterError("stddev", stddev, "must be >= 0 and finite")
     if method != "least-squares" and (stddev is not None or share != 0.5):
         raise ParameterError("method", method, "makes no use of stddev and share", "use least-squares")

@@ -22,7 +22,7 @@ from hubbub.randomness.bits import SECURE
 CONFIDENCE = 1 - 1e-6
 DEFAULT_DELTA = 1e-5
 """Where a loss has no epsilon at delta 0 and none was given."""
-LEAST_SHARE, MOST_SHARE, ENOUGH = 0.1, 0.2, 20_000
+LEAST_SHARE, MOST_SHARE, ENOUGH = 0.05, 0.2, 20_000
 """Of the runs, what testers are fitted to, and again chosen by: the larger share while that is fewer than enough."""
 FEWEST = 100
 
