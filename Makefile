@@ -65,6 +65,7 @@ bench: $(PEERS)/installed  ## hubbub against its peers, in one run (ten minutes)
 	$(PEERS)/bin/python benchmarks/accounting.py
 	$(PEERS)/bin/python benchmarks/import_time.py
 	$(PEERS)/bin/python benchmarks/attacks.py
+	$(PEERS)/bin/python benchmarks/audits.py
 
 clean:
 	rm -rf $(VENV) $(PEERS) .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage dist

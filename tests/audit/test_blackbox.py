@@ -58,10 +58,10 @@ SHARP = [
 
 @pytest.mark.parametrize(("mechanism", "x", "neighbour"), SHARP, ids=lambda v: repr(v)[:40])
 def test_audits_are_sharp(mechanism: Any, x: Any, neighbour: Any) -> None:
-    """No noise is wasted, and the audit sees it: 0.95 of the claim at a million releases , 0.8 at these."""
+    """No noise is wasted, and the audit sees it: 0.95 of the claim at a million releases , 0.75 at these."""
     report = audit(mechanism, x, neighbour, samples=40_000)
     assert report.holds
-    assert report.power >= 0.8, str(report)
+    assert report.power >= 0.75, str(report)
 
 
 @pytest.mark.parametrize("bug", broken(), ids=lambda b: b.name)

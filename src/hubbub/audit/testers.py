@@ -21,7 +21,7 @@ MOST_VALUES = 4096
 """Distinct outputs beyond which they are not counted one by one."""
 BINS = (4, 64)
 """Into how many places a classifier sorts each number: few where runs are few or numbers many, or many."""
-RIDGE, NEWTON_STEPS = 1.0, 25
+RIDGE, NEWTON_STEPS = 1.0, 12
 
 
 class Tester(ABC):
@@ -114,7 +114,7 @@ class Classified(Tester):
             curve = (design * (chances * (1 - chances))[:, None]).T @ design + RIDGE * np.eye(len(weights))
             step = np.linalg.solve(curve, slope)
             weights = weights + step
-            if np.abs(step).max() < 1e-6:
+            if np.abs(step).max() < 1e-3:
                 break
         self._weights = weights
         return True
