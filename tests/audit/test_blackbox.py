@@ -12,7 +12,8 @@ from scipy.stats import binom
 import hubbub as hb
 from hubbub.audit import audit, worst_pair
 from hubbub.audit.bounds import at_least, at_most, epsilon_from_guesses
-from hubbub.audit.testers import granularity, kind
+from hubbub.audit.refuting import Guessing
+from hubbub.audit.testers import Counted, granularity, kind
 from hubbub.errors import ParameterError, ParameterTypeError
 
 CELLS = cells()
@@ -77,14 +78,15 @@ def test_the_worst_pair_is_found() -> None:
     def total(rows: list[float]) -> float:
         return hb.Laplace(1, epsilon=1.0).release(int(sum(min(r, 3) for r in rows)))
 
-    x, y, report = worst_pair(total, [0, 1, 50], size=1, samples=20_000, claimed=1.0)
+    x, y, report = worst_pair(total, [0, 1, 50], size=1, samples=5000, claimed=1.0)
     assert abs(sum(min(r, 3) for r in x) - sum(min(r, 3) for r in y)) == 3
     assert not report.holds
+    assert report.confidence > 1 - 1e-6  # a round of the search may have been an audit too
     *_, fine = worst_pair(
         lambda rows: hb.Laplace(3, epsilon=1.0).release(int(sum(min(r, 3) for r in rows))),
         [0, 50],
         size=1,
-        samples=4000,
+        samples=2000,
         claimed=1.0,
     )
     assert fine.holds
@@ -105,6 +107,28 @@ def test_outputs_of_every_shape() -> None:
         assert report.epsilon_lower > 0.3, str(report)
 
 
+@pytest.mark.parametrize("odd", ["text", [1, 2, 3], {"a": 1}, {1}, None, math.nan, 10**400, b"x", 1j, ()], ids=repr)
+def test_rare_outputs_of_another_shape_break_nothing(odd: Any) -> None:
+    """A twentieth of the outputs is something else: in some stages of an audit it is not seen at all."""
+    noise, coin = hb.Laplace(1, epsilon=1.0), hb.RandomizedResponse(epsilon=3)
+    shapes = (lambda v: v, lambda v: [v], lambda v: {"a": v})
+    for shape in shapes:
+        report = audit(
+            lambda v, s=shape: odd if coin.release(0) else s(noise.release(v)), 0, 1, samples=150, claimed=1.0
+        )
+        assert report.holds
+    assert not audit(lambda v: v if v else odd, 0, 1, samples=300, claimed=1.0).holds
+
+
+def test_errors_are_outputs() -> None:
+    assert not audit(lambda v: 1 / v, 0, 1, samples=300, claimed=1.0).holds
+    with pytest.raises(ZeroDivisionError):
+        audit(lambda v: v / 0, 0, 1, samples=300, claimed=1.0)
+    assert audit(lambda _: "nothing to see", 0, 1, samples=300, claimed=1.0).epsilon_lower == 0
+    nothing = Guessing().count(Counted("the output", str), ["a"], np.array([True]), 0.1)
+    assert (nothing.bound, nothing.words) == (0, "nothing that tells the inputs apart")
+
+
 def test_reports_speak() -> None:
     report = audit(hb.Laplace(1, epsilon=1.0), 0, 1, samples=3000)
     assert "claimed epsilon 1 holds" in str(report)
@@ -117,6 +141,8 @@ def test_reports_speak() -> None:
 def test_refusals() -> None:
     with pytest.raises(ParameterTypeError, match="claimed"):
         audit(lambda v: v, 0, 1)
+    with pytest.raises(ParameterTypeError, match="must have a release, or be a function"):
+        audit(5, 0, 1, claimed=1.0)
     with pytest.raises(ParameterError, match="samples"):
         audit(hb.Laplace(1, epsilon=1.0), 0, 1, samples=10)
     with pytest.raises(ParameterError, match="confidence"):

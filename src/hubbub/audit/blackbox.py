@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ def audit(
 
     ``mechanism`` is a hubbub mechanism, or any function of one input (then ``claimed`` is needed: an epsilon or a
     Loss). About ``samples`` releases of each input are drawn. Outputs may be numbers, categories, lists, arrays or
-    dictionaries.
+    dictionaries; an error is an output too, unless nothing else comes out.
 
     Claim: if the mechanism is (claimed, delta)-private, the report says otherwise with probability at most
         1 - confidence.
@@ -62,6 +63,10 @@ def audit(
     mu = loss.mu if isinstance(loss, GaussianDP) else None
     epsilon = loss.epsilon(at)
     release = getattr(mechanism, "release", mechanism)
+    if not callable(release):
+        raise ParameterTypeError(
+            "mechanism", type(mechanism).__name__, "must have a release, or be a function of one input"
+        )
     kinds: list[Refuting] = [Event(at) if at else Guessing()]
     if mu is not None:
         kinds.append(Deciding())
@@ -124,7 +129,22 @@ def _outputs(mechanism: Any, release: Callable[[Any], Any], value: Any, runs: in
     if isinstance(mechanism, AdditiveNoise) and is_number(value) and runs <= mechanism.max_length:
         together: list[Any] = release(np.full(runs, value)).tolist()  # noise is drawn independently for each
         return together
-    return [release(value) for _ in range(runs)]
+    return [_told(release, value) for _ in range(runs)]
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A run that ended in an error: an output like any other, for whoever waits for one."""
+
+    words: str
+    error: Exception = field(compare=False)
+
+
+def _told(release: Callable[[Any], Any], value: Any) -> Any:
+    try:
+        return release(value)
+    except Exception as error:  # whatever a stranger's mechanism raises
+        return Failed(repr(error), error)
 
 
 def _choose(
@@ -139,6 +159,8 @@ def _choose(
     """For every kind of test, the tester and the test of its scores that should refute the most."""
     part, counted = runs
     outputs, first = _draw(mechanism, release, x, neighbour, part)
+    if all(isinstance(output, Failed) for output in outputs):
+        raise outputs[0].error
     fresh, fresh_first = _draw(mechanism, release, x, neighbour, part)
     fitted = [tester for tester in all_testers(mechanism, x, neighbour) if tester.fit(outputs, first)]
     scores = [tester.scores(fresh) for tester in fitted]

@@ -109,6 +109,8 @@ class Guessing(Refuting):
         sides = [f"at least {self.high:.4g}"] * math.isfinite(self.high)
         sides += [f"at most {self.low:.4g}"] * math.isfinite(self.low)
         words = f"guessing from {tester.words} where it is {' or '.join(sides)} ({correct} of {guesses} right)"
+        if not sides:
+            words = "nothing that tells the inputs apart"
         return Found(
             max(0.0, epsilon_from_guesses(correct, guesses, failure)), words, _counts(scores >= self.high, first)
         )

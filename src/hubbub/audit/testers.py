@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,10 @@ from hubbub.privacy.pairs import Floats
 
 MOST_VALUES = 4096
 """Distinct outputs beyond which they are not counted one by one."""
+LARGEST = 1e150
+"""Larger numbers count as this large: their squares are doubles."""
+MOST_NUMBERS = 64
+"""Numbers in an output beyond which a classifier does not look."""
 BINS = (4, 64)
 """Into how many places a classifier sorts each number: few where runs are few or numbers many, or many."""
 RIDGE, NEWTON_STEPS = 1.0, 12
@@ -67,17 +71,14 @@ class Listed(Tester):
 class Counted(Tester):
     """How often each output, or each value of something about it, was seen from either input."""
 
-    def __init__(self, words: str, feature: Any) -> None:
+    def __init__(self, words: str, feature: Callable[[Any], Hashable]) -> None:
         self.words, self._feature = words, feature
+        self._ratios: dict[Hashable, float] = {}
 
     def fit(self, outputs: Sequence[Any], first: Flags) -> bool:
-        try:
-            keys = [self._feature(y) for y in outputs]
-        except (TypeError, ValueError, OverflowError):
-            return False
-        seen = Counter(zip(keys, first.tolist(), strict=True))
+        seen = Counter(zip(map(self._value, outputs), first.tolist(), strict=True))
         values = {k for k, _ in seen}
-        if not 1 < len(values) <= MOST_VALUES:
+        if len(values) > MOST_VALUES:
             return False
         sizes = [max(1, int((first == side).sum())) for side in (True, False)]
         half = 0.5
@@ -88,7 +89,13 @@ class Counted(Tester):
         return True
 
     def scores(self, outputs: Sequence[Any]) -> Floats:
-        return np.array([self._ratios.get(self._feature(y), 0.0) for y in outputs])
+        return np.array([self._ratios.get(self._value(y), 0.0) for y in outputs])
+
+    def _value(self, output: Any) -> Hashable:
+        try:
+            return self._feature(output)
+        except (TypeError, ValueError, OverflowError):  # it has no such thing: that is a value too
+            return type(output).__name__
 
 
 class Classified(Tester):
@@ -100,9 +107,9 @@ class Classified(Tester):
         self._bins = bins
 
     def fit(self, outputs: Sequence[Any], first: Flags) -> bool:
-        try:
-            rows = _numbers(outputs)
-        except (TypeError, ValueError, OverflowError):
+        self._layout = Layout(outputs)
+        rows = self._layout.rows(outputs)
+        if not self._layout.paths:
             return False
         self._edges = [np.unique(np.quantile(column, np.linspace(0, 1, self._bins + 1)[1:-1])) for column in rows.T]
         self._centre, self._scale = np.median(rows, axis=0), rows.std(axis=0) + 1e-300
@@ -120,7 +127,7 @@ class Classified(Tester):
         return True
 
     def scores(self, outputs: Sequence[Any]) -> Floats:
-        return np.asarray(self._design(_numbers(outputs)) @ self._weights, np.float64)
+        return np.asarray(self._design(self._layout.rows(outputs)) @ self._weights, np.float64)
 
     def _design(self, rows: Floats) -> Floats:
         scaled = np.clip((rows - self._centre) / self._scale, -30, 30)
@@ -174,6 +181,8 @@ def _key(output: Any) -> Hashable:
         return tuple(sorted((repr(k), _key(v)) for k, v in output.items()))
     if isinstance(output, list | tuple | np.ndarray):
         return tuple(_key(v) for v in output)
+    if isinstance(output, set | frozenset):
+        return tuple(sorted(map(repr, output)))
     return repr(output) if isinstance(output, float) and math.isnan(output) else output
 
 
@@ -181,23 +190,51 @@ def _table(support: Any, chances: Any) -> dict[Hashable, float]:
     return {_key(y): float(p) for y, p in zip(support, chances, strict=True)}
 
 
-def _numbers(outputs: Sequence[Any]) -> Floats:
-    """Outputs as rows of numbers; odd ones become 0, with a column that says so."""
-    first = outputs[0]
-    if isinstance(first, dict):
-        names = sorted({name for y in outputs for name in y}, key=repr)[:64]
-        rows = np.array([[float(y.get(name, math.nan)) for name in names] for y in outputs])
-    elif isinstance(first, list | tuple | np.ndarray):
-        length = max(len(y) for y in outputs)
-        rows = np.full((len(outputs), min(length, 64)), math.nan)
-        for k, y in enumerate(outputs):
-            flat = np.asarray(y, np.float64).ravel()[: rows.shape[1]]
-            rows[k, : len(flat)] = flat
+class Layout:
+    """Where the numbers of outputs are found, fixed by some of them: paths of keys and places."""
+
+    def __init__(self, outputs: Sequence[Any]) -> None:
+        found = {path for y in outputs for path, leaf in _leaves(y) if not math.isnan(_float(leaf))}
+        self.paths = sorted(found, key=repr)[:MOST_NUMBERS]
+
+    def rows(self, outputs: Sequence[Any]) -> Floats:
+        """Outputs as rows of numbers; odd or missing ones become 0, with columns that say so and how many there are."""
+        columns = {path: k for k, path in enumerate(self.paths)}
+        rows = np.full((len(outputs), len(columns)), math.nan)
+        sizes = np.zeros(len(outputs))
+        for row, y in enumerate(outputs):
+            if type(y) is float or type(y) is int:
+                if () in columns and abs(y) < LARGEST:
+                    rows[row, columns[()]] = y
+                continue
+            for path, leaf in _leaves(y):
+                sizes[row] += 1
+                if path in columns:
+                    rows[row, columns[path]] = _float(leaf)
+        odd = ~np.isfinite(rows)
+        rows = np.clip(np.where(odd, 0.0, rows), -LARGEST, LARGEST)
+        extra = [odd.any(axis=1).astype(float)]
+        if rows.shape[1] > 1:
+            extra += [rows.sum(axis=1), sizes]
+        return np.column_stack([rows, *extra])
+
+
+def _leaves(output: Any, path: tuple[Hashable, ...] = ()) -> Iterator[tuple[tuple[Hashable, ...], Any]]:
+    """Everything in an output that is no container, and where."""
+    if isinstance(output, np.ndarray):
+        output = output.tolist()
+    if isinstance(output, dict):
+        for key, value in output.items():
+            yield from _leaves(value, (*path, repr(key)))
+    elif isinstance(output, list | tuple):
+        for place, value in enumerate(output[:MOST_NUMBERS]):
+            yield from _leaves(value, (*path, place))
     else:
-        rows = np.array([[float(y) if y is not None else math.nan] for y in outputs])
-    odd = ~np.isfinite(rows)
-    rows = np.clip(np.where(odd, 0.0, rows), -1e150, 1e150)
-    extra = [odd.any(axis=1).astype(float)]
-    if rows.shape[1] > 1:
-        extra.append(rows.sum(axis=1))
-    return np.column_stack([rows, *extra])
+        yield path, output
+
+
+def _float(leaf: Any) -> float:
+    try:
+        return float(leaf)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
