@@ -184,7 +184,14 @@ def broken() -> list[Broken]:
             [1.0] * 4,
             1.0,
         ),
-        Broken("exponential mechanism without the factor 2", chosen, [1.0] + [0.0] * 5, [0.0] + [1.0] * 5, 1.0),
+        Broken(
+            "exponential mechanism without the factor 2",
+            chosen,
+            [1.0] + [0.0] * 5,
+            [0.0] + [1.0] * 5,
+            1.0,
+            samples=20_000,
+        ),
         Broken(
             "keys of one person shown",
             lambda rows: {k: rows.count(k) + laplace(1.0) for k in set(rows)},

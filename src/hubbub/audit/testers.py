@@ -25,6 +25,8 @@ MOST_NUMBERS = 64
 """Numbers in an output beyond which a classifier does not look."""
 BINS = (4, 64)
 """Into how many places a classifier sorts each number: few where runs are few or numbers many, or many."""
+RUNS_A_BIN = 20
+"""Fewer outputs than this a bin teach nothing."""
 RIDGE, NEWTON_STEPS = 1.0, 12
 
 
@@ -111,7 +113,8 @@ class Classified(Tester):
         rows = self._layout.rows(outputs)
         if not self._layout.paths:
             return False
-        self._edges = [np.unique(np.quantile(column, np.linspace(0, 1, self._bins + 1)[1:-1])) for column in rows.T]
+        bins = max(2, min(self._bins, len(rows) // (RUNS_A_BIN * rows.shape[1])))
+        self._edges = [np.unique(np.quantile(column, np.linspace(0, 1, bins + 1)[1:-1])) for column in rows.T]
         self._centre, self._scale = np.median(rows, axis=0), rows.std(axis=0) + 1e-300
         design = self._design(rows)
         labels, weights = first.astype(float), np.zeros(design.shape[1])
@@ -194,29 +197,48 @@ class Layout:
     """Where the numbers of outputs are found, fixed by some of them: paths of keys and places."""
 
     def __init__(self, outputs: Sequence[Any]) -> None:
-        found = {path for y in outputs for path, leaf in _leaves(y) if not math.isnan(_float(leaf))}
-        self.paths = sorted(found, key=repr)[:MOST_NUMBERS]
+        plain = _plain(outputs)
+        self.paths: list[tuple[Hashable, ...]]
+        if plain is not None and plain.size:
+            self.paths = [()] if plain.ndim == 1 else [(k,) for k in range(min(plain.shape[1], MOST_NUMBERS))]
+        else:
+            found = {path for y in outputs for path, leaf in _leaves(y) if not math.isnan(_float(leaf))}
+            self.paths = sorted(found, key=repr)[:MOST_NUMBERS]
+        self._shape = None if plain is None else plain.shape[1:]
 
     def rows(self, outputs: Sequence[Any]) -> Floats:
         """Outputs as rows of numbers; odd or missing ones become 0, with columns that say so and how many there are."""
-        columns = {path: k for k, path in enumerate(self.paths)}
-        rows = np.full((len(outputs), len(columns)), math.nan)
-        sizes = np.zeros(len(outputs))
-        for row, y in enumerate(outputs):
-            if type(y) is float or type(y) is int:
-                if () in columns and abs(y) < LARGEST:
-                    rows[row, columns[()]] = y
-                continue
-            for path, leaf in _leaves(y):
-                sizes[row] += 1
-                if path in columns:
-                    rows[row, columns[path]] = _float(leaf)
+        plain = _plain(outputs)
+        if plain is not None and plain.shape[1:] == self._shape:
+            rows = plain.reshape(len(outputs), -1)[:, :MOST_NUMBERS]
+            sizes = np.full(len(outputs), float(len(self.paths)))
+        else:
+            rows, sizes = self._picked(outputs)
         odd = ~np.isfinite(rows)
         rows = np.clip(np.where(odd, 0.0, rows), -LARGEST, LARGEST)
         extra = [odd.any(axis=1).astype(float)]
         if rows.shape[1] > 1:
             extra += [rows.sum(axis=1), sizes]
         return np.column_stack([rows, *extra])
+
+    def _picked(self, outputs: Sequence[Any]) -> tuple[Floats, Floats]:
+        columns = {path: k for k, path in enumerate(self.paths)}
+        rows, sizes = np.full((len(outputs), len(columns)), math.nan), np.zeros(len(outputs))
+        for row, y in enumerate(outputs):
+            for path, leaf in _leaves(y):
+                sizes[row] += 1
+                if path in columns:
+                    rows[row, columns[path]] = _float(leaf)
+        return rows, sizes
+
+
+def _plain(outputs: Sequence[Any]) -> Floats | None:
+    """Numbers, or lists of equally many, as an array."""
+    try:
+        made = np.array(outputs, np.float64)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return made if made.ndim in (1, 2) else None
 
 
 def _leaves(output: Any, path: tuple[Hashable, ...] = ()) -> Iterator[tuple[tuple[Hashable, ...], Any]]:
