@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
+from hubbub.audit.bounds import OUTWARD
 from hubbub.errors import ParameterError
 from hubbub.numeric.rational import Number, fraction_between
+from hubbub.privacy.families import GaussianDP
 from hubbub.privacy.loss import check_delta
 
 CONFIDENCE = 0.95
@@ -83,12 +86,14 @@ def one_run(
 
 def _largest(guesses: int, correct: int, canaries: int, delta: float, failure: float, method: str) -> float:
     """The largest epsilon that is refuted."""
+    if method == "epsilon":
+        return _last(lambda epsilon: chance_of(guesses, correct, canaries, epsilon, delta) <= failure)
+    mu = _last(lambda mu: _gaussian_refuted(guesses, correct, canaries, mu, failure))
+    return GaussianDP(mu).epsilon_interval(delta)[0] if mu else 0.0
 
-    def refuted(epsilon: float) -> bool:
-        if method == "gaussian":
-            return _gaussian_refuted(guesses, correct, canaries, epsilon, delta, failure)
-        return chance_of(guesses, correct, canaries, epsilon, delta) <= failure
 
+def _last(refuted: Callable[[float], bool]) -> float:
+    """The last number from 0 on that is refuted, where all below it are; 0 if none is."""
     low, high = 0.0, 1.0
     if not refuted(low + 1e-9):
         return 0.0
@@ -113,18 +118,14 @@ def chance_of(guesses: int, correct: int, canaries: int, epsilon: float, delta: 
     return min(1.0, whole + float(np.max(2 * between / i, initial=0.0)) * canaries * delta)
 
 
-def _gaussian_refuted(guesses: int, correct: int, canaries: int, epsilon: float, delta: float, failure: float) -> bool:
-    """Whether so many correct guesses are too many for a Gaussian of this epsilon at delta (MMC24, Algorithm 3)."""
-    from fractions import Fraction
-
+def _gaussian_refuted(guesses: int, correct: int, canaries: int, mu: float, failure: float) -> bool:
+    """Whether so many correct guesses are too many for a mu-Gaussian-private run (MMC24, Algorithm 3)."""
     from scipy.special import ndtr, ndtri
 
-    from hubbub.privacy.gaussian import largest_mu
-
-    mu = largest_mu(Fraction(epsilon), Fraction(delta)) * (1 + 1e-8)
+    shift = mu * (1 + OUTWARD) + OUTWARD
     right, wrong = failure * correct / canaries, failure * (guesses - correct) / canaries
     for i in range(correct - 1, -1, -1):
-        grown = max(wrong, float(ndtr(ndtri(right) - mu)))
+        grown = max(wrong, float(ndtr(ndtri(right) - shift)))
         if grown == wrong:
             break
         right = min(1.0, right + i / (guesses - i) * (grown - wrong))
