@@ -76,7 +76,7 @@ class Event(Refuting):
 
     def count(self, tester: Tester, outputs: Sequence[Any], first: Flags, failure: float) -> Found:
         counts = self._counts(tester.scores(outputs), first)
-        words = f"{tester.words} at {'least' if self.high else 'most'} {self.threshold:.4g}"
+        words = f"{tester.words} {'at least' if self.high else 'below'} {self.threshold:.4g}"
         return Found(max(0.0, epsilon_from_event(*counts, self.delta, failure)), words, counts)
 
     def _counts(self, scores: Floats, first: Flags) -> tuple[int, int, int, int]:
