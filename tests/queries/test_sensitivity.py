@@ -73,10 +73,10 @@ def hash_within_a_world(found: Any, columns: list[str]) -> Any:
 def exact(worlds: list[World], question: str, caps: str) -> list[list[dict[Any, list[int]]]]:
     """For each world and measure, the engine's sums in every group that has some."""
     plan = planned(question, "add-remove", CAPS[caps])
-    rows, names = table(worlds, "add-remove", CAPS[caps])._engine._rows(plan)
+    names = engine.key_names(plan)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(engine, "_hash", hash_within_a_world)
-        kept = engine.bounded(rows, plan, names)
+        kept = table(worlds, "add-remove", CAPS[caps])._engine.kept(plan)
     kept = kept.mutate(world=kept[UNIT].split("|")[0].cast("int64"))
     found: list[list[dict[Any, list[int]]]] = [[{} for _ in plan.noisy] for _ in worlds]
     for i, noisy in enumerate(plan.noisy):

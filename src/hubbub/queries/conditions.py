@@ -11,7 +11,7 @@ from typing import Any
 
 from hubbub.domains.columns import Value
 from hubbub.errors import QueryRefused
-from hubbub.queries.expressions import Build, Expression, constant, floored, missing, on_grid
+from hubbub.queries.expressions import Build, Expression, constant, floored, on_grid
 from hubbub.queries.extras import ibis
 from hubbub.queries.kinds import Listed, Secret, Time, Truth, Whole, common_step
 
@@ -150,12 +150,8 @@ def choose(cases: Sequence[tuple[Expression, Expression]], otherwise: Expression
         return _choose_listed(conditions, results, text, nullable)
     if all(isinstance(r.kind, Truth) for r in results):
         return Expression(Truth(nullable), text, _cases(conditions, [r.build for r in results], "boolean"))
-    kinds = [r.number for r in results]
-    step = kinds[0].step
-    for kind in kinds[1:]:
-        step = common_step(step, kind.step)
-    hull = Whole(step, min(k.low * k.per(step) for k in kinds), max(k.high * k.per(step) for k in kinds), nullable)
-    return Expression(hull, text, _cases(conditions, [on_grid(step, r) for r in results], "int64"))
+    hull = _hull(results, nullable)
+    return Expression(hull, text, _cases(conditions, [on_grid(hull.step, r) for r in results], "int64"))
 
 
 def _choose_listed(conditions: list[Expression], results: list[Expression], text: str, nullable: bool) -> Expression:
@@ -188,18 +184,39 @@ def text_constant(value: str) -> Expression:
 
 def first_present(values: Sequence[Expression]) -> Expression:
     """COALESCE(…)."""
-    *most, last = values
-    chosen = choose([(negated(is_missing(v)), v) for v in most], last) if most else last
-    present = any(not v.kind.nullable for v in values)
-    return replace(
-        chosen, kind=replace(chosen.kind, nullable=not present), text=f"coalesce({', '.join(v.text for v in values)})"
-    )
+    text = f"coalesce({', '.join(v.text for v in values)})"
+    nullable = all(v.kind.nullable for v in values)
+    if all(isinstance(v.kind, Truth) for v in values):
+        return Expression(Truth(nullable), text, lambda t: ibis().coalesce(*(v.build(t) for v in values)))
+    if any(isinstance(v.kind, Listed) and isinstance(v.kind.values[0], str) for v in values):
+        *most, last = values
+        chosen = choose([(negated(is_missing(v)), v) for v in most], last)
+        return replace(chosen, kind=replace(chosen.kind, nullable=nullable), text=text)
+    kind = _hull(values, nullable)
+    builds = [on_grid(kind.step, v) for v in values]
+    return Expression(kind, text, lambda t: ibis().coalesce(*(b(t) for b in builds)))
+
+
+def _hull(values: Sequence[Expression], nullable: bool) -> Whole:
+    """The kind of a number that is one of several."""
+    kinds = [v.number for v in values]
+    step = kinds[0].step
+    for kind in kinds[1:]:
+        step = common_step(step, kind.step)
+    return Whole(step, min(k.low * k.per(step) for k in kinds), max(k.high * k.per(step) for k in kinds), nullable)
 
 
 def missing_if(a: Expression, b: Expression) -> Expression:
-    """NULLIF(a, b)."""
-    chosen = choose([(compare("=", a, b), missing())], a)
-    return replace(chosen, text=f"nullif({a.text}, {b.text})")
+    """NULLIF(a, b), for numbers; a constant is put on the grid of a."""
+    x = a.number
+    text = f"nullif({a.text}, {b.text})"
+    if b.constant is not None:
+        n = x.near(b.constant)
+        return Expression(replace(x, nullable=True), text, lambda t: a.steps(t).nullif(n))
+    kind = _hull([a, b], True)
+    one, other = on_grid(kind.step, a), on_grid(kind.step, b)
+    held = replace(kind, low=x.low * x.per(kind.step), high=x.high * x.per(kind.step))
+    return Expression(held, text, lambda t: one(t).nullif(other(t)))
 
 
 def to_number(a: Expression, whole: bool) -> Expression:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hubbub.errors import QueryRefused
 from hubbub.mechanisms.quantile import Counted
-from hubbub.queries.expressions import Expression
+from hubbub.queries.expressions import Expression, among
 from hubbub.queries.extras import ibis
 from hubbub.queries.kinds import Listed, Time, Truth, Whole
 from hubbub.queries.plan import Choice, Plan
@@ -60,8 +60,7 @@ class Engine:
 
     def compute(self, plan: Plan) -> Exact:
         """The exact answer, before noise."""
-        rows, names = self._rows(plan)
-        kept = bounded(rows, plan, names)
+        kept, names = self.kept(plan), key_names(plan)
         aggregates: dict[str, Any] = {}
         for i, noisy in enumerate(plan.noisy):
             for j, part in enumerate(noisy.measure.sums(kept, UNIT if plan.schema.unit else None, f"hb_x{i}")):
@@ -83,28 +82,23 @@ class Engine:
             values.append(index.collect(found, names, column, choice))
         return Exact(index.keys, sums, people, values)
 
-    def _rows(self, plan: Plan) -> tuple[Any, list[str]]:
-        """The table's rows that count: filtered, with keys and arguments computed, and nothing else."""
-        table, query = self._table, plan.query
-        for join in query.joins:
-            table = _joined(table, self._public[join.table], join)
-        if query.where is not None:
-            table = table.filter(query.where.build(table))
-        columns: dict[str, Any] = {}
-        if plan.schema.unit is not None:
-            columns[UNIT] = table[plan.schema.unit]
-        names = [f"hb_k{i}" for i in range(len(query.keys))]
-        for name, (_, expression) in zip(names, query.keys, strict=True):
-            columns[name] = expression.build(table)
-        for i, noisy in enumerate(plan.noisy):
-            if noisy.measure.argument is not None:
-                columns[f"hb_x{i}"] = noisy.measure.prepared(table)
-        for i, choice in enumerate(plan.choices):
-            columns[f"hb_c{i}"] = _chosen(choice, table)
-        rows = table.select(**columns) if columns else table
-        for name in [*([UNIT] if plan.schema.unit else []), *names]:
-            rows = rows.filter(rows[name].notnull())
-        return rows, names
+    def kept(self, plan: Plan) -> Any:
+        """The rows that count of every person: at most so many a group, so many groups, so many in all.
+
+        People within all bounds, nearly all as a rule, are recognised by counting and pass as they are; only the rows
+        of the others are put in order. Every step looks at one person's rows only.
+        """
+        source = self._table
+        for join in plan.query.joins:
+            source = _joined(source, self._public[join.table], join)
+        if plan.schema.unit is None:
+            return _projected(source, plan)
+        # the source is projected anew for each use: a shared projection would be written down in full by some engines
+        over = _beyond(_projected(source, plan, arguments=False), plan)
+        same = source[plan.schema.unit] == over[UNIT]
+        fine = _projected(source.anti_join(over, same), plan)
+        cut = _cut(_projected(source.semi_join(over, same), plan), plan)
+        return fine.union(cut.select(fine.columns), distinct=False)
 
     def _fetch(self, expression: Any) -> dict[str, list[Any]]:
         fetched: dict[str, list[Any]] = expression.to_pyarrow().to_pydict()
@@ -131,38 +125,52 @@ def _aggregate(table: Any, by: list[str], aggregates: Mapping[str, Any]) -> Any:
     return table.group_by(by).agg(**aggregates) if by else table.agg(**aggregates)
 
 
-def bounded(rows: Any, plan: Plan, names: list[str]) -> Any:
-    """The rows that count of every person: at most so many a group, so many groups, so many in all.
-
-    People within all bounds, nearly all as a rule, are recognised by counting and pass as they are; only the rows of
-    the others are put in order. Every step looks at one person's rows only.
-    """
-    if plan.schema.unit is None:
-        return rows
-    c = plan.contribution
-    by = [UNIT, *names]
-    per_group, groups, total = c.rows, c.groups, c.total
-    if total is not None and per_group >= total and (groups >= total or not names):
-        over = rows.group_by(UNIT).agg(hb_n=rows.count())
-        over = over.filter(over.hb_n > total).select(UNIT)
-    elif not names:
-        limit = per_group if total is None else min(per_group, total)
-        over = rows.group_by(UNIT).agg(hb_n=rows.count())
-        over = over.filter(over.hb_n > limit).select(UNIT)
-    else:
-        pairs = rows.group_by(by).agg(hb_n=rows.count())
-        units = pairs.group_by(UNIT).agg(hb_most=pairs.hb_n.max(), hb_groups=pairs.count(), hb_all=pairs.hb_n.sum())
-        beyond = (units.hb_most > per_group) | (units.hb_groups > groups)
-        if total is not None:
-            beyond = beyond | (units.hb_all > total)
-        over = units.filter(beyond).select(UNIT)
-    fine = rows.anti_join(over, UNIT)
-    capped = _cut(rows.semi_join(over, UNIT), by, names, c)
-    return fine.select(rows.columns).union(capped.select(rows.columns), distinct=False)
+def key_names(plan: Plan) -> list[str]:
+    """What the keys are called in the engine."""
+    return [f"hb_k{i}" for i in range(len(plan.query.keys))]
 
 
-def _cut(rows: Any, by: list[str], names: list[str], c: Any) -> Any:
+def _projected(table: Any, plan: Plan, arguments: bool = True) -> Any:
+    """The rows of a table that count, with person, keys and arguments computed, and nothing else."""
+    query, names = plan.query, key_names(plan)
+    if query.where is not None:
+        table = table.filter(query.where.build(table))
+    for _, expression in query.keys:
+        if expression.raw is not None and isinstance(expression.kind, Listed):
+            table = table.filter(among(expression.raw(table), expression.kind.values))
+    columns: dict[str, Any] = {}
+    if plan.schema.unit is not None:
+        columns[UNIT] = table[plan.schema.unit]
+    for name, (_, expression) in zip(names, query.keys, strict=True):
+        columns[name] = (expression.raw or expression.build)(table)
+    for i, noisy in enumerate(plan.noisy if arguments else ()):
+        if noisy.measure.argument is not None:
+            columns[f"hb_x{i}"] = noisy.measure.prepared(table)
+    for i, choice in enumerate(plan.choices if arguments else ()):
+        columns[f"hb_c{i}"] = _chosen(choice, table)
+    rows = table.select(**columns) if columns else table
+    for name in [*([UNIT] if plan.schema.unit else []), *names]:
+        rows = rows.filter(rows[name].notnull())
+    return rows
+
+
+def _beyond(rows: Any, plan: Plan) -> Any:
+    """The people who have more than counts."""
+    c, names = plan.contribution, key_names(plan)
+    total = c.most_rows if c.total is None else c.total
+    if not names or (c.rows >= total and c.groups >= total):
+        people = rows.group_by(UNIT).agg(hb_n=rows.count())
+        return people.filter(people.hb_n > min(total, c.most_rows)).select(UNIT)
+    pairs = rows.group_by([UNIT, *names]).agg(hb_n=rows.count())
+    people = pairs.group_by(UNIT).agg(hb_most=pairs.hb_n.max(), hb_groups=pairs.count(), hb_all=pairs.hb_n.sum())
+    beyond = (people.hb_most > c.rows) | (people.hb_groups > c.groups) | (people.hb_all > total)
+    return people.filter(beyond).select(UNIT)
+
+
+def _cut(rows: Any, plan: Plan) -> Any:
     """The first rows of each person in each group, of the first groups, in a hashed order; equal rows are alike."""
+    c, names = plan.contribution, key_names(plan)
+    by = [UNIT, *names]
     values = [n for n in rows.columns if n not in by]
     keyed = rows.mutate(hb_g=_hash(rows, by), hb_r=_hash(rows, [*by, *values]))
     order = [keyed.hb_r, *(keyed[v] for v in values)]

@@ -22,6 +22,8 @@ from hubbub.queries.kinds import LARGEST, Kind, Listed, Secret, Time, Truth, Who
 Build = Callable[[Any], Any]
 """From an Ibis table to an Ibis column; numbers come out as int64 steps."""
 
+LONGEST = 20_000
+"""Expressions that would be longer than this, written out, are refused."""
 QUOTIENT_LEVELS = 20
 """A quotient of two columns is floored to a grid of about 2**20 steps."""
 
@@ -35,6 +37,12 @@ class Expression:
     build: Build = field(repr=False, compare=False)
     constant: Fraction | None = None
     """The value of a number that does not depend on the row."""
+    raw: Build | None = field(default=None, repr=False, compare=False)
+    """A listed column as it is, other values included: for those who filter them out first, which engines do faster."""
+
+    def __post_init__(self) -> None:
+        if len(self.text) > LONGEST:  # what occurs twice in an expression is written out twice
+            raise QueryRefused("an expression this long", "write a simpler one")
 
     @property
     def number(self) -> Whole:
@@ -65,7 +73,7 @@ def from_column(name: str, declared: Column, source: Any) -> Expression:
             if isinstance(values[0], bool) and not source.is_boolean():
                 known = False
             _expect(known, name, source, "categories of that type")
-            return Expression(Listed(values, nullable), name, lambda t: _listed(t[name], values))
+            return Expression(Listed(values, nullable), name, lambda t: _listed(t[name], values), raw=lambda t: t[name])
         case Moment(low, high, nullable):
             _expect(source.is_date() or source.is_timestamp(), name, source, "days or times")
             if isinstance(low, dt.datetime):
@@ -84,7 +92,15 @@ def _expect(fits: bool, name: str, source: Any, what: str) -> None:
 
 
 def _listed(value: Any, values: tuple[Value, ...]) -> Any:
-    return ibis().cases((value.isin(list(values)), value), else_=ibis().null(value.type()))
+    return ibis().cases((among(value, values), value), else_=ibis().null(value.type()))
+
+
+def among(value: Any, values: tuple[Value, ...]) -> Any:
+    """Whether a value is one of a list, in the engine; whole numbers in a row are compared with its ends only."""
+    numbers = [v for v in values if type(v) is int]
+    if len(numbers) == len(values) == max(numbers) - min(numbers) + 1:
+        return (value >= min(numbers)) & (value <= max(numbers))
+    return value.isin(list(values))
 
 
 def clamped(value: Any, low: Any, high: Any) -> Any:
@@ -103,13 +119,12 @@ def _number_column(name: str, declared: Number, source: Any) -> Expression:
         return clamped(table[name], low, high).cast("int64")
 
     def floats(table: Any) -> Any:
-        value = table[name].cast("float64")
-        bounded = clamped(
-            ibis().cases((value.isnan(), ibis().null("float64")), else_=value), float(low * step), float(high * step)
-        )
-        # the product and the sum round once each, in the same way in every engine; the clamp bounds a slip at the ends
+        value = table[name].cast("float64").nullif(float("nan"))
+        bounded = clamped(value, float(low * step), float(high * step))
+        # the product and the sum round once each, in the same way in every engine, by far less than the half that is
+        # added: both ends, below 2**52 steps, come out as themselves
         scaled = bounded * float(1 / step) if (1 / step).denominator == 1 else bounded / float(step)
-        return clamped((scaled + 0.5).floor().cast("int64"), low, high)
+        return (scaled + 0.5).floor().cast("int64")
 
     return Expression(kind, name, integers if whole and step == 1 else floats)
 
@@ -235,11 +250,11 @@ def absolute(a: Expression) -> Expression:
     x = a.number
     low = 0 if x.low <= 0 <= x.high else min(abs(x.low), abs(x.high))
     kind = replace(x, low=low, high=max(abs(x.low), abs(x.high)))
-    return Expression(kind, f"abs({a.text})", lambda t: ibis().cases((a.steps(t) < 0, -a.steps(t)), else_=a.steps(t)))
+    return Expression(kind, f"abs({a.text})", lambda t: a.steps(t).abs())
 
 
 def extreme(values: Sequence[Expression], largest: bool) -> Expression:
-    """greatest(...) or least(...): missing if any value is missing."""
+    """greatest(...) or least(...): missing values are passed over, as engines do; missing if all are."""
     one, *rest = values
     for other in rest:
         a, b = one, other
@@ -247,19 +262,17 @@ def extreme(values: Sequence[Expression], largest: bool) -> Expression:
         step = common_step(x.step, y.step)
         p, q = x.per(step), y.per(step)
         pick = max if largest else min
-        kind = Whole(step, pick(x.low * p, y.low * q), pick(x.high * p, y.high * q), x.nullable or y.nullable)
+        ends = [(pick(x.low * p, y.low * q), pick(x.high * p, y.high * q))]
+        ends += [(y.low * q, y.high * q)] if x.nullable else []
+        ends += [(x.low * p, x.high * p)] if y.nullable else []
+        kind = Whole(step, min(e[0] for e in ends), max(e[1] for e in ends), x.nullable and y.nullable)
         name = "greatest" if largest else "least"
         one = Expression(kind, f"{name}({a.text}, {b.text})", _picked(on_grid(step, a), on_grid(step, b), largest))
     return one
 
 
 def _picked(one: Build, other: Build, largest: bool) -> Build:
-    def build(t: Any) -> Any:
-        a, b = one(t), other(t)
-        first = a >= b if largest else a <= b
-        return ibis().cases((first, a), (~first, b), else_=ibis().null("int64"))
-
-    return build
+    return lambda t: (ibis().greatest if largest else ibis().least)(one(t), other(t))
 
 
 def modulo(a: Expression, b: Expression) -> Expression:

@@ -136,10 +136,12 @@ class Measure:
         steps = self.argument.steps(table)
         if self.kind == "total":
             return steps
-        above = steps - self.number.low
-        if self.shrink > 1:
-            above = (above.cast("float64") / float(self.shrink)).floor().cast("int64")
-        return clamped(above, 0, self.levels)  # the last steps of an uneven range share the top level
+        above = steps - self.number.low if self.number.low else steps
+        if self.shrink == 1:
+            return above
+        # the last steps of an uneven range share the top level; missing stays missing
+        level = (above.cast("float64") / float(self.shrink)).floor().cast("int64")
+        return clamped(level, 0, self.levels)
 
     # what the released sums say
 
