@@ -6,7 +6,8 @@ A composition's transform is the product of its parts'; with K(s) = sum of n ln 
     delta(epsilon) = (1 / 2 pi i) integral over Re s = tilt of e**(K(s) - s epsilon) / (s (1 + s)) ds,   tilt > 0.
 
 Both integrals, over the outcome x inside F and over s, are trapezoid sums of analytic functions: their errors fall
-geometrically. Nothing is ever put on a grid of losses, so mistakes of an accountant that does so are not shared.
+geometrically. Nothing is ever put on a grid of losses, so mistakes of the accountant's grids are not shared. Where the
+accountant inverts a transform itself, that is checked against its own grids, which share nothing (test_inversion).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The default accountant: certified intervals for what many releases cost together.
 
-A rough sketch of the composition says which tilt, grid and stages suit the question; coarse passes bound the answer in
-both directions, and the upper bound that counts is then taken on a finer grid.
+Where every part's transform is known and its inversion converges, that gives the answer to many digits (``inversion``).
+Elsewhere, a rough sketch of the composition says which tilt, grid and stages suit the question; coarse passes bound the
+answer in both directions, and the upper bound that counts is then taken on a finer grid.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from hubbub.privacy import gaussian
+from hubbub.privacy import gaussian, inversion
 from hubbub.privacy.grids import LARGEST_LOSS, TooLong, from_above, from_below
 from hubbub.privacy.numerical import Law, Profile, compose, infinite, where_met
 from hubbub.privacy.pairs import (
@@ -34,6 +35,8 @@ from hubbub.privacy.sketch import Sketch
 
 PRECISION = 8e-4
 """Relative width of an interval at which refinement stops."""
+EXACT = 1e-4
+"""Relative width at which an interval by inversion is all that is wanted."""
 FINE, FINE_STEP = 2e-6, 8e-5
 """Relative error, and grid step, at which an upper bound is fine enough."""
 POINTS, FINE_POINTS = 1 << 19, 1 << 20
@@ -67,8 +70,8 @@ def epsilon_interval(parts: Parts, delta: float) -> tuple[float, float]:
     """(lower, upper) on the epsilon at which the composition of all parts is (epsilon, delta)-private.
 
     Claim: the truth for the composition of the given pairs lies between the two.
-    Proof: DGKKM22 for domination and composition of the discretised pairs, in both directions; errors bounded as
-        said in ``numerical``.
+    Proof: by inversion as said in ``inversion``; by grids, DGKKM22 for domination and composition of the discretised
+        pairs, in both directions, with errors bounded as said in ``numerical``.
     Assumes: the pairs dominate (upper bound) or are attained by (lower bound) what ran.
     """
     if _too_telling(parts):
@@ -79,8 +82,13 @@ def epsilon_interval(parts: Parts, delta: float) -> tuple[float, float]:
     if sum(n for _, n in parts) == 1:
         return _one_step(parts[0][0], delta)
     finite = delta - endless  # what is left to the finite losses
-    questions = [Question.about_delta(side, sketch, finite) for side, sketch in _directions(parts, finite)]
-    return _answer(questions, lambda profile: profile.epsilon(delta), PRECISION)
+    directions = _directions(parts, finite)
+    inverted = inversion.epsilon_interval(directions, delta, endless)
+    if _narrow(inverted, EXACT):
+        return inverted
+    questions = [Question.about_delta(side, sketch, finite) for side, sketch in directions]
+    low, high = _answer(questions, lambda profile: profile.epsilon(delta), PRECISION)
+    return max(low, inverted[0]), min(high, inverted[1])
 
 
 @lru_cache(maxsize=512)
@@ -94,9 +102,12 @@ def delta_interval(parts: Parts, epsilon: float) -> tuple[float, float]:
     directions = _directions(parts, 1e-20)
     if all(sketch.all_beyond(epsilon) for _, sketch in directions):
         return 0.0, 1.0
+    inverted = inversion.delta_interval(directions, epsilon, infinite([(p.infinity, n) for p, n in parts]))
+    if _narrow(inverted, 10 * PRECISION):
+        return inverted
     questions = [Question.about_epsilon(side, sketch, epsilon) for side, sketch in directions]
     low, high = _answer(questions, lambda profile: profile.delta(epsilon), 10 * PRECISION)
-    return low, min(1.0, high)
+    return max(low, inverted[0]), min(high, inverted[1])
 
 
 def _too_telling(parts: Parts) -> bool:
@@ -106,6 +117,11 @@ def _too_telling(parts: Parts) -> bool:
         or (isinstance(p, GaussianMixturePair) and p.stddev < LEAST_STDDEV)
         for p, _ in parts
     )
+
+
+def _narrow(interval: tuple[float, float], precision: float) -> bool:
+    low, high = interval
+    return math.isfinite(high) and high - low <= max(precision * high, SMALLEST_MASS)
 
 
 def _sides(pair: Pair) -> list[Pair]:
@@ -187,7 +203,7 @@ class Question:
     def about_delta(cls, parts: Parts, sketch: Sketch, delta: float) -> Question:
         """Which epsilon is it?"""
         tilt, slope, epsilon = sketch.tilt_for_delta(delta)
-        least = LEAST * math.sqrt(float(sketch.counts @ sketch.moments(tilt)[2]))
+        least = LEAST * sketch.deviation(tilt)
         return cls(parts, sketch, tilt, slope, max(epsilon, least, 1e-12), delta, asked_delta=True)
 
     @classmethod
@@ -221,10 +237,8 @@ class Question:
 
     def stages(self, spacing: float) -> tuple[int, float]:
         """(how many, grid points): stages for the least work, at an error as of one grid of this step."""
-        variance = float(self.sketch.counts @ self.sketch.moments(self.tilt)[2])
         most = float(self.sketch.counts.max())
-        deviation = math.sqrt(variance)
-        whole = 16 * deviation / spacing
+        whole = 16 * self.sketch.deviation(self.tilt) / spacing
         length = float(np.minimum(self.sketch.lengths / spacing, SPARSE).sum())
         tries = []
         for k in range(1, MOST_STAGES + 1):

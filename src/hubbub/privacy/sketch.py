@@ -72,8 +72,12 @@ class Sketch:
         squares = np.add.reduceat(weights * (self.losses - np.repeat(means, sizes)) ** 2, self.begins)
         return float(self.counts @ logs), means, squares
 
-    def tilt_for_delta(self, delta: float) -> tuple[float, float, float]:
-        """(tilt, slope, epsilon) of the best Chernoff bound: e**(K(t) - t epsilon) t**t / (1 + t)**(1 + t) = delta."""
+    def deviation(self, tilt: float) -> float:
+        """The tilted deviation of the sum."""
+        return math.sqrt(float(self.counts @ self.moments(tilt)[2]))
+
+    def saddle(self, delta: float) -> tuple[float, float]:
+        """(tilt, epsilon) of the best Chernoff bound: e**(K(t) - t epsilon) t**t / (1 + t)**(1 + t) = delta."""
 
         def epsilon(t: float, value: float) -> float:
             return (value + t * math.log(t) - (1 + t) * math.log1p(t) - math.log(delta)) / t
@@ -84,13 +88,21 @@ class Sketch:
 
         best = _crossing(excess)
         most = float(self.counts @ np.maximum.reduceat(self.losses, self.begins))
-        found = min(epsilon(best, self.moments(best)[0]), most)
+        return best, min(epsilon(best, self.moments(best)[0]), most)
+
+    def tilt_for_delta(self, delta: float) -> tuple[float, float, float]:
+        """(tilt, slope, epsilon): about as good as the best Chernoff bound's."""
+        best, found = self.saddle(delta)
         gentle = self._gentle(best, found, math.log(delta))
         return gentle, self._slope(best, gentle, math.log(delta)), found
 
+    def tilt_of_mean(self, epsilon: float) -> float:
+        """The tilt whose mean is epsilon: K'(t) = epsilon."""
+        return _crossing(lambda t: epsilon - float(self.counts @ self.moments(t)[1]))
+
     def tilt_for_epsilon(self, epsilon: float) -> tuple[float, float]:
         """(tilt, slope): about as good as the tilt whose mean is epsilon: K'(t) = epsilon."""
-        best = _crossing(lambda t: epsilon - float(self.counts @ self.moments(t)[1]))
+        best = self.tilt_of_mean(epsilon)
         gentle = self._gentle(best, epsilon, -math.inf)
         return gentle, self._slope(best, gentle, self.moments(best)[0] - best * epsilon)
 
@@ -106,7 +118,7 @@ class Sketch:
 
     def _slope(self, best: float, gentle: float, log_delta: float) -> float:
         """How fast ln delta falls with epsilon: the best tilt, but no faster than a normal law would have it."""
-        deviation = math.sqrt(float(self.counts @ self.moments(gentle)[2]))
+        deviation = self.deviation(gentle)
         return min(best, (math.sqrt(2 * max(0.0, -log_delta)) + 2) / max(deviation, 1e-300))
 
     def widths(self, part: int, tilt: float) -> Widths:
