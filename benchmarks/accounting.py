@@ -1,9 +1,10 @@
 """Composition: hubbub's certified interval against dp_accounting, prv_accountant, Opacus and autodp, in one run.
 
 (a) a Poisson-sampled Gaussian of sigma 1 at rate 0.01, 10**3 to 10**6 steps; (b) 500 Laplace releases of epsilon 0.1;
-(c) 100 different mechanisms; (d) groups of (a). Epsilon at delta 1e-5. Times are medians after a warm-up, with hubbub's
-caches emptied before every call; a call of more than five seconds is timed once, and steps that would take a library
-over a minute, judged by the case before, are skipped.
+(c) 100 different mechanisms; (d) groups of (a). Epsilon at delta 1e-5. What is timed, for every library, is all from
+the parameters to epsilon: hubbub and prv_accountant give a lower and an upper bound, the others an upper one only.
+Times are medians after a warm-up, with hubbub's caches emptied before every call; a call of more than five seconds is
+timed once, and steps that would take a library over a minute, judged by the case before, are skipped.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Planted bugs of the numerical accountant: privacy/pairs.py, privacy/numerical.py, privacy/accountant.py.
+"""Planted bugs of the accountant: privacy/pairs.py, grids.py, numerical.py, accountant.py, transforms.py, inversion.py.
 
 ``REFERENCE`` stops at the first setting whose truth the interval misses.
 """
 
-from mutants.bug import ACCOUNTANT, ALGEBRA, NUMERICAL, REFERENCE, Bug
+from mutants.bug import ACCOUNTANT, ALGEBRA, INVERSION, NUMERICAL, REFERENCE, Bug
 
 PAIRS = [
     Bug(
@@ -180,4 +180,87 @@ COMPOSITION = [
     ),
 ]
 
-BUGS: list[Bug] = [*PAIRS, *GRIDS, *COMPOSITION]
+TRANSFORMS = [
+    Bug(
+        "the other direction's mixture",
+        "privacy/transforms.py",
+        "MixtureTransform(upper, lower) if inner is pair else MixtureTransform(lower, upper)",
+        "MixtureTransform(upper, lower)",
+        INVERSION,
+    ),
+    Bug(
+        "steps of the integral that no frequency shortens",
+        "privacy/transforms.py",
+        "grown = width**2 / 2 + most * width * apart",
+        "grown = width**2 / 2",
+        INVERSION,
+    ),
+    Bug(
+        "outcomes left out unaccounted",
+        "privacy/transforms.py",
+        "missing = 1.01 * left_out / total + aliased",
+        "missing = 0.0",
+        INVERSION,
+    ),
+    Bug(
+        "Laplace without its lower atom",
+        "privacy/transforms.py",
+        "(2 + fall - fall / (2 * c)) / total",
+        "(1 - fall / (2 * c)) / total",
+        INVERSION,
+    ),
+    Bug("decay twice too early", "privacy/transforms.py", "* widths / 2, 1e9)", "* widths, 1e9)", INVERSION),
+    Bug(
+        "all density counted at its largest",
+        "privacy/transforms.py",
+        "smallest = np.minimum(logs[1:], logs[:-1])",
+        "smallest = np.maximum(logs[1:], logs[:-1]) + 0.5",
+        INVERSION,
+    ),
+    Bug(
+        "wrapped-around mass kept",
+        "privacy/inversion.py",
+        "total - error - self._wrapped(epsilon)",
+        "total - error",
+        INVERSION,
+    ),
+    Bug(
+        "what wraps from below free",
+        "privacy/inversion.py",
+        "for side in (left, right)",
+        "for side in (right,)",
+        INVERSION,
+    ),
+    Bug(
+        "the last term is all",
+        "privacy/inversion.py",
+        "(float(errors.sum()) + beyond)",
+        "float(errors.sum())",
+        INVERSION,
+    ),
+    Bug("the first term counted twice", "privacy/inversion.py", "    terms[0] /= 2\n", "", INVERSION),
+    Bug("one of each part", "privacy/inversion.py", "logs += n * log\n", "logs += log\n", INVERSION),
+    Bug(
+        "rounding does not add up",
+        "privacy/inversion.py",
+        "grown += n * (np.log1p",
+        "grown += (np.log1p",
+        INVERSION,
+    ),
+    Bug(
+        "the second direction dismissed",
+        "privacy/inversion.py",
+        "if low and _chernoff_epsilon(parts, tilt, delta - infinite * (1 + 1e-12)) <= low:",
+        "if low:",
+        INVERSION,
+    ),
+    Bug(
+        "failures free",
+        "privacy/inversion.py",
+        "least = (delta - infinite * (1 + 1e-12))",
+        "least = (delta + 0 * infinite)",
+        INVERSION,
+    ),
+]
+
+BUGS: list[Bug] = [*PAIRS, *GRIDS, *COMPOSITION, *TRANSFORMS]

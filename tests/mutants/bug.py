@@ -17,6 +17,7 @@ FORMS = ("tests/privacy/test_forms.py",)
 NUMERICAL = ("tests/privacy/test_numerical.py",)
 RANGES = ("tests/privacy/test_ranges.py",)
 ACCOUNTANT = ("tests/privacy/test_accountant.py",)
+INVERSION = ("tests/privacy/test_inversion.py",)
 REFERENCE = ("tests/privacy/test_reference.py::test_never_below_the_truth",)
 
 

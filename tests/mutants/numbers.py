@@ -1,6 +1,6 @@
 """Planted bugs of numeric/, and of the closed forms for Gaussians and Renyi divergences."""
 
-from mutants.bug import ENCLOSURE, FORMS, LOSS, RATIONAL, Bug
+from mutants.bug import ACCOUNTANT, ENCLOSURE, FORMS, LOSS, RATIONAL, Bug
 
 NUMERIC = [
     Bug(
@@ -166,9 +166,9 @@ RENYI = [
     Bug(
         "the chord's ends exchanged",
         "privacy/renyi.py",
-        "((high - order) * ends[0] + (order - low) * ends[1])",
-        "((high - order) * ends[1] + (order - low) * ends[0])",
-        FORMS,
+        "chord = (high - order) * ends[0] + (order - low) * ends[1]",
+        "chord = (high - order) * ends[1] + (order - low) * ends[0]",
+        ACCOUNTANT,
     ),
     Bug("the rate squared", "privacy/renyi.py", "+ k * math.log(rate) +", "+ 2 * k * math.log(rate) +", FORMS),
 ]

@@ -171,6 +171,39 @@ def test_wrapped_around_mass_is_bounded() -> None:
     assert loss.epsilon(1e-5) == pytest.approx(truth)
 
 
+@pytest.mark.parametrize("parts", [((LaplacePair(0.5), 60), (TWO, 2)), ((SAMPLED, 100),)], ids=repr)
+def test_a_sum_that_ends_early_is_wide_but_right(parts: accountant.Parts) -> None:
+    sketch = accountant._directions(parts, 1e-5)[0][1]
+    tilt, epsilon = sketch.saddle(1e-5)
+    whole = inversion.invert(parts, sketch, tilt, epsilon, math.log(1e-5))
+    pairs = [(transform_of(pair), n) for pair, n in parts]
+    low, high, _ = whole.log_bounds(epsilon)
+    for count in (2, 3, 5, len(whole.terms) // 8, len(whole.terms) // 3):
+        fall = sum(n * float(t.decay(whole.tilt, np.array([whole.step * (count - 1)]))[0]) for t, n in pairs)
+        part = inversion._on_line(pairs, whole.tilt, whole.step, count, fall, whole.farther).log_bounds(epsilon)
+        assert part[0] <= low <= high <= part[1]
+        assert part[1] > high + 1e-9
+
+
+def test_of_two_directions_the_dearer_counts() -> None:
+    """Nearly the same in both: neither can be dismissed at once."""
+    parts = ((PoissonPair(GaussianPair(0.02), 0.5), 10**5),)
+    both = accountant._directions(parts, 1e-5)
+    each = [inversion.epsilon_interval([one], 1e-5, 0.0) for one in both]
+    assert inversion.epsilon_interval(both[::-1], 1e-5, 0.0) == pytest.approx(max(each), rel=1e-12)
+    swapped = [(both[0][0], both[1][1]), (both[1][0], both[0][1])]  # the sketches mislead about which is dearer
+    assert inversion.epsilon_interval(swapped, 1e-5, 0.0)[1] == pytest.approx(max(each)[1], rel=1e-8)
+
+
+def test_rounding_grows_with_the_steps() -> None:
+    widths = []
+    for steps in (10**3, 10**6, 10**9):
+        pairs = [(transform_of(SAMPLED), steps)]
+        widths.append(inversion._on_line(pairs, 1e-3, 1.0, 2, -50.0, (1.0, 1.0)).error)
+    assert widths[1] > 100 * widths[0]
+    assert widths[2] > 100 * widths[1]
+
+
 def test_what_has_no_transform_is_left_to_grids() -> None:
     for pair in (WithoutReplacementPair(GaussianPair(1.0), 0.1), PoissonPair(LaplacePair(1.0), 0.1)):
         with pytest.raises(TooCostly):

@@ -209,12 +209,14 @@ def _two_steps(pair: Sampled, forward: bool, delta: float) -> Truth:
         below = ndtr(at / s) - (np.exp(e)) * ((1 - q) * ndtr(at / s) + q * ndtr((at - 1) / s))
         return np.asarray(np.where(grown > 1 - q, below, 0.0))
 
-    def above(epsilon: float) -> float:
-        return float(weights @ later(epsilon - (losses if forward else -losses))) - delta
+    def above(epsilon: float, every: int = 1) -> float:
+        seen = losses[::every] if forward else -losses[::every]
+        return float(every * weights[::every] @ later(epsilon - seen)) - delta
 
     if above(0.0) <= 0:
         return Truth(0.0, 1e-12)
     high = 1.0
     while above(high) > 0:
         high *= 2
-    return Truth(root(above, 0.0, high), 1e-12)
+    fine, coarse = (root(lambda e, n=n: above(e, n), 0.0, high + 1) for n in (1, 2))
+    return Truth(fine, 1e-12 + abs(fine - coarse))

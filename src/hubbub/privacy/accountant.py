@@ -86,6 +86,8 @@ def epsilon_interval(parts: Parts, delta: float) -> tuple[float, float]:
     inverted = inversion.epsilon_interval(directions, delta, endless)
     if _narrow(inverted, EXACT):
         return inverted
+    if sum(n * _step_delta(p, 0.0)[1] for p, n in parts) * (1 + 1e-12) <= delta:  # distances in variation add at most
+        return 0.0, 0.0
     questions = [Question.about_delta(side, sketch, finite) for side, sketch in directions]
     low, high = _answer(questions, lambda profile: profile.epsilon(delta), PRECISION)
     return max(low, inverted[0]), min(high, inverted[1])

@@ -57,6 +57,8 @@ class Inverse:
     """M / (z (z + 1)), relative to e**log_scale; the first one halved."""
     error: float
     """What all terms together may be off by, and what lies beyond the last."""
+    turning: float
+    """The sum of y times the terms' sizes: what a small turn of all of them changes."""
     doubt: float
     """Of the scale, relatively."""
     farther: tuple[float, float]
@@ -70,9 +72,10 @@ class Inverse:
         Assumes: the parts' losses are independent, as in the composition of dominating pairs.
         """
         y = self.step * np.arange(len(self.terms))
-        turned = self.terms * np.exp(-1j * epsilon * y)
-        total, change = float(turned.real.sum()), float((y * turned.imag).sum())
-        error = self.error + 4 * ROUNDING * abs(epsilon) * float((y * np.abs(self.terms)).sum())
+        cosine, sine = np.cos(epsilon * y), np.sin(epsilon * y)
+        total = float(np.sum(self.terms.real * cosine + self.terms.imag * sine))
+        change = float(np.sum(y * (self.terms.imag * cosine - self.terms.real * sine)))
+        error = self.error + 4 * ROUNDING * abs(epsilon) * self.turning
         base = self.log_scale - self.tilt * epsilon + math.log(self.step / math.pi)  # 2 / W: y and -y are mirrored
         slack = self.doubt + 8 * ROUNDING * (abs(self.log_scale) + self.tilt * abs(epsilon) + 1)
         low, high = total - error - self._wrapped(epsilon), max(total, 0.0) + error
@@ -251,6 +254,7 @@ def _on_line(
         log_scale=scale,
         terms=terms,
         error=1.001 * (float(errors.sum()) + beyond),
+        turning=1.001 * float(np.sum(y * np.abs(terms))),
         doubt=4 * ROUNDING * (1 + len(transforms)) * doubt,
         farther=farther,
     )

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
 
 from hubbub.errors import ParameterError
 from hubbub.numeric.rational import Number, rational
+from hubbub.privacy.pairs import GaussianPair, PoissonPair
+from hubbub.privacy.transforms import TooCostly, transform_of
 
 ORDERS = tuple(np.unique(np.concatenate((1 + np.geomspace(0.01, 1, 25), np.geomspace(2, 2000, 120)))).tolist())
 """Orders tried when a Renyi price is converted: any of them gives a valid bound."""
-
+SECTIONS, GOLDEN = 16, (math.sqrt(5) - 1) / 2
+"""How often the orders around the best are divided, and how."""
 
 CANCELLATION = 2.0**-48
 """What logarithms of sums of terms of this size may lose, generously."""
@@ -44,13 +48,26 @@ def log_delta_at(order: float, divergence: float, epsilon: float) -> float:
 
 def best_epsilon(divergence: Callable[[float], float], delta: float) -> float:
     """The least epsilon over the orders tried."""
-    return max(0.0, min(epsilon_at(a, divergence(a), delta) for a in ORDERS))
+    return max(0.0, _least(lambda a: epsilon_at(a, divergence(a), delta)))
 
 
 def best_delta(divergence: Callable[[float], float], epsilon: float) -> float:
     """The least delta over the orders tried."""
-    logs = min(log_delta_at(a, divergence(a), epsilon) for a in ORDERS)
-    return math.exp(min(0.0, logs))
+    return math.exp(min(0.0, _least(lambda a: log_delta_at(a, divergence(a), epsilon))))
+
+
+def _least(bound: Callable[[float], float]) -> float:
+    """The least bound over all orders, then between the neighbours of the best by golden sections."""
+    found = [bound(a) for a in ORDERS]
+    k = min(range(len(ORDERS)), key=found.__getitem__)
+    low, high = (math.log(ORDERS[min(max(j, 0), len(ORDERS) - 1)] - 1) for j in (k - 1, k + 1))
+    best = found[k]
+    for _ in range(SECTIONS):
+        left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+        at_left, at_right = bound(1 + math.exp(left)), bound(1 + math.exp(right))
+        low, high = (low, right) if at_left < at_right else (left, high)
+        best = min(best, at_left, at_right)
+    return best
 
 
 def of_randomised_response(order: float, epsilon: float) -> float:
@@ -104,9 +121,11 @@ def of_laplace(order: float, shift: float) -> float:
 
 
 def of_poisson_gaussian(order: float, noise_multiplier: float, rate: float) -> float:
-    """A Gaussian on a Poisson sample, add-remove: exact at whole orders, a chord of the convex (a - 1) D_a between.
+    """A Gaussian on a Poisson sample, add-remove.
 
-    MTZ19, Theorem 5 and Section 3.3: ln sum_k C(a, k) (1 - q)**(a - k) q**k e**(k (k - 1) / (2 s**2)) / (a - 1).
+    At whole orders, MTZ19, Theorem 5 and Section 3.3: ln sum_k C(a, k) (1 - q)**(a - k) q**k e**(k (k - 1) / (2 s**2))
+    / (a - 1). Between them the same integral, with its error, or where that is too costly a chord of the convex
+    (a - 1) D_a.
     """
     low, high = math.floor(order), math.ceil(order)
     if high > 4096:
@@ -114,7 +133,11 @@ def of_poisson_gaussian(order: float, noise_multiplier: float, rate: float) -> f
     if low == high:
         return _whole_order(low, noise_multiplier, rate) / (low - 1)
     ends = [0.0 if a < 2 else _whole_order(a, noise_multiplier, rate) for a in (low, high)]
-    return ((high - order) * ends[0] + (order - low) * ends[1]) / (order - 1)
+    chord = (high - order) * ends[0] + (order - low) * ends[1]
+    with suppress(TooCostly):
+        pair = PoissonPair(GaussianPair(1 / noise_multiplier), rate)
+        chord = min(chord, max(0.0, transform_of(pair).log_moment(order - 1)))
+    return chord / (order - 1)
 
 
 def _whole_order(order: int, noise_multiplier: float, rate: float) -> float:

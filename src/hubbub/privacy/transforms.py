@@ -215,9 +215,9 @@ class MixtureTransform(Transform):
         """(step, relative error) of a trapezoid sum, up to this y.
 
         Claim: the sum over all multiples of the step is off by at most this error times M(tilt).
-        Proof: TW14, Theorem 5.1: by 2 C / (e**(2 pi a / step) - 1), where C bounds the integrals along all lines x + i b,
-            |b| < a. There, the terms of A and B are turned by b s and stay in a cone: |A| <= A(x), |B| >= B(x) times the
-            cosine of half its angle, and their arguments differ by at most b times what centres are apart.
+        Proof: TW14, Theorem 5.1: by 2 C / (e**(2 pi a / step) - 1), where C bounds the integrals along all lines
+            x + i b, |b| < a. There, the terms of A and B are turned by b s and stay in a cone: |A| <= A(x), |B| >= B(x)
+            times the cosine of half its angle, and their arguments differ by at most b times what centres are apart.
         Assumes: nothing beyond the mixtures themselves.
         """
         least, top, low, high = self._ranges()
