@@ -26,8 +26,8 @@ from hubbub.privacy.pairs import ROUNDING, Pair
 from hubbub.privacy.sketch import Sketch
 from hubbub.privacy.transforms import Complex, TooCostly, Transform, few_bits, transform_of
 
-ENOUGH = 26.0
-"""e**-26 of the result may be left out, or wrap around."""
+ENOUGH, BARELY = 26.0, 15.0
+"""e**-26 of the result may be left out, or wrap around; where the sum falls slowly, e**-15 may be left out."""
 MOST_TERMS, MOST_PLACES = 1 << 21, 1 << 16
 """Terms of all sums, and places on the line, that an inversion may take."""
 PLACES = np.geomspace(2.0, 2e5, 64)
@@ -200,14 +200,18 @@ def invert(parts: Parts, sketch: Sketch, best: float, epsilon: float, log_delta:
     fall = np.zeros(len(PLACES))
     for transform, n in transforms:
         fall += n * transform.decay(tilt, beyond)
-    left = fall + np.log(1 / beyond) + value - tilt * epsilon - log_delta
-    if not left[-1] <= -ENOUGH:
-        raise TooCostly
-    last = int(np.argmax(left <= -ENOUGH))
-    count = math.ceil(beyond[last] / step) + 1
-    if count > MOST_PLACES or count * sum(t.nodes(tilt, step * count) for t, _ in transforms) > MOST_TERMS:
-        raise TooCostly
-    return _on_line(transforms, tilt, step, count, float(fall[last]), (second, moment))
+    left = fall - np.log(beyond) + value - tilt * epsilon - log_delta
+    for enough in (ENOUGH, BARELY):
+        last = int(np.argmax(left <= -enough))
+        count = math.ceil(beyond[last] / step) + 1
+        if left[last] <= -enough and _affordable(transforms, tilt, step, count):
+            return _on_line(transforms, tilt, step, count, float(fall[last]), (second, moment))
+    raise TooCostly
+
+
+def _affordable(transforms: Sequence[tuple[Transform, int]], tilt: float, step: float, count: int) -> bool:
+    """Whether so many places are not too many."""
+    return count <= MOST_PLACES and count * sum(t.nodes(tilt, step * count) for t, _ in transforms) <= MOST_TERMS
 
 
 def _second(sketch: Sketch, tilt: float, deviation: float, epsilon: float, log_delta: float) -> float:
