@@ -97,6 +97,18 @@ def test_a_transform_is_within_its_error(pair: Pair) -> None:
     assert mpmath.mpf(transform_of(pair).log_moment(tilt)) >= mpmath.log(moment(pair, tilt).real)
 
 
+@pytest.mark.parametrize("pair", [SAMPLED, Reversed(GROUP), TWO_SIDED], ids=lambda p: repr(p)[:50])
+@pytest.mark.parametrize("nothing", [2.0, 5.0, 10.0])
+def test_what_a_sum_leaves_out_is_accounted_for(pair: Pair, nothing: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With far too few outcomes, far too wide apart."""
+    monkeypatch.setattr(transforms, "NOTHING", nothing)
+    line = transform_of(pair).line(2.5, 3.25, 4)
+    for k in (0, 3):
+        truth = moment(pair, complex(2.5, 3.25 * k)) / mpmath.exp(mpmath.mpf(line.log_scale))
+        assert 1e-6 < line.errors[k] < 5
+        assert abs(truth - mpmath.mpc(complex(line.values[k]))) <= line.errors[k]
+
+
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda p: repr(p)[:50])
 @pytest.mark.parametrize("tilt", [0.1, 2.5, 12.0])
 def test_a_transform_decays_as_fast_as_said(pair: Pair, tilt: float) -> None:
@@ -150,6 +162,22 @@ def test_gaussians_are_exact(mu: float, steps: int, delta: float) -> None:
         assert profile(high) <= delta
         assert low == 0 or profile(low) >= delta
         assert high - low <= 1e-8 * high
+
+
+def test_grids_where_nothing_is_left_to_pay(monkeypatch: pytest.MonkeyPatch) -> None:
+    loss = hb.SampledGaussian(1, 0.01) * 1000
+    assert loss.delta(0) == pytest.approx(0.161, rel=1e-2)
+    assert by_grids(loss, "epsilon", 0.5, monkeypatch) == (0.0, 0.0) == loss.epsilon_interval(0.5)
+
+
+def test_newton_stopped_early_is_wide_but_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = (hb.LaplaceDP(0.1) * 500)._pairs()
+    low, high = accountant.epsilon_interval(parts, 1e-5)
+    directions = accountant._directions(parts, 1e-5)
+    for steps in (1, 2, 3):
+        monkeypatch.setattr(inversion, "NEWTON_STEPS", steps)
+        early = inversion.epsilon_interval(directions, 1e-5, 0.0)
+        assert early[0] <= low <= high <= early[1]
 
 
 def test_wrapped_around_mass_is_bounded() -> None:
