@@ -277,6 +277,15 @@ def test_large_steps_have_finite_honest_prices() -> None:
     assert 0 < low <= high < 100
 
 
+def test_grids_pass_through_atoms() -> None:
+    lattice = pairs.Atoms(((-0.2, 0.3), (0.0, 0.3), (0.2, 0.4)))
+    assert accountant.through_atoms([(lattice, 3)], 0.65) == pytest.approx(0.6)
+    assert accountant.through_atoms([(lattice, 3)], 0.15) == pytest.approx(0.1)
+    uneven = pairs.Atoms(((-0.2, 0.3), (0.1, 0.3), (0.2, 0.4)))
+    assert accountant.through_atoms([(uneven, 3)], 0.15) == pytest.approx(0.4 / 3)
+    assert accountant.through_atoms([(uneven, 3)], 0.65) == 0.65
+
+
 def test_where_distances_in_variation_add_up_to_less_than_delta() -> None:
     loss = hb.SampledGaussian(2.3, 0.0004) * 2
     total = loss.delta(0)
