@@ -202,6 +202,17 @@ def test_an_answer_converts_and_maps_for_free() -> None:
     assert answer.plot().to_dict()["layer"]
 
 
+def test_quantiles_are_drawn_as_a_curve() -> None:
+    answer = protected().quantile("price", [0.1, 0.5, 0.9], epsilon=SURE)
+    assert [c.share for c in answer.columns] == [0.1, 0.5, 0.9]
+    values = [float(answer[f"q{q}"][0]) for q in (0.1, 0.5, 0.9)]
+    assert values == sorted(values)
+    picture = answer.plot().to_dict()
+    assert len(picture["layer"]) == 2
+    with pytest.raises(ParameterError, match="not a released number"):
+        answer.plot("q0.1")
+
+
 def test_intervals_hold_as_often_as_they_say() -> None:
     """Counts, sums, means and standard deviations of 2000 rows at epsilon 1: 95 % within, up to chance (600
     answers)."""

@@ -1,6 +1,6 @@
 """Every picture, as Altair charts: the same object for notebooks, files and the web page."""
 
-from hubbub.plots.answers import released_bars
+from hubbub.plots.answers import released_bars, released_quantiles
 from hubbub.plots.attacks import membership_roc, reconstruction_accuracy
 from hubbub.plots.audits import audit_report, audit_table
 from hubbub.plots.charts import AnyChart, save, side_by_side, writable
@@ -29,6 +29,7 @@ __all__ = [
     "privacy_curve",
     "reconstruction_accuracy",
     "released_bars",
+    "released_quantiles",
     "save",
     "side_by_side",
     "tradeoff",

@@ -50,6 +50,8 @@ class Column:
     key: bool = False
     simulate: Callable[[slice], NDArray[Any]] | None = field(default=None, repr=False)
     text: str = ""
+    share: float | None = None
+    """Of a quantile, the share that lies below it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,10 +164,20 @@ class Answer:
         )
 
     def plot(self, value: str | None = None) -> Any:
-        """A bar chart of one released column (the first, unless named) over the groups, with 95 % intervals."""
-        from hubbub.plots import released_bars
+        """A bar chart of one released column (the first, unless named) over the groups, with 95 % intervals; if there
+        are quantiles and nothing else, the curve through them."""
+        from hubbub.plots import released_bars, released_quantiles
 
         ends = self.intervals()
+        quantiles = [c for c in self.columns if c.share is not None]
+        if quantiles and not ends and value is None:
+            keys = [c for c in self.columns if c.key]
+            points = [
+                (" · ".join(str(k.values[i]) for k in keys), float(c.share or 0), float(c.values[i]))
+                for i in range(len(self))
+                for c in quantiles
+            ]
+            return released_quantiles(points, title=quantiles[0].text, subtitle=str(self.receipt))
         name = value or next(iter(ends), "")
         if name not in ends:
             raise ParameterError("value", value, "is not a released number", f"there are: {', '.join(ends) or 'none'}")

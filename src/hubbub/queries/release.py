@@ -110,9 +110,15 @@ def answer(
                 key=o.value.key is not None,
                 simulate=partial(simulated, o) if summed else None,
                 text=o.value.text,
+                share=_share(o),
             )
         )
     return Answer(tuple(shown), receipt)
+
+
+def _share(output: Output) -> float | None:
+    aggregate = output.value.aggregate
+    return float(aggregate.parameters[0]) if aggregate is not None and aggregate.function == "quantile" else None
 
 
 def read(plan: Plan, sums: list[NDArray[Any]]) -> dict[str, NDArray[Any]]:
