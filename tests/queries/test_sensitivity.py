@@ -167,3 +167,13 @@ def test_rows_as_people_under_replace(always: bool) -> None:
     )
     assert empty.sensitivity(f"SELECT count(*) FROM t{where}") == (0 if always else 1)
     assert empty.sensitivity(f"SELECT sum(x) FROM t{where}") == 5
+    assert empty.sensitivity(f"SELECT x > 9 AS g, count(*) FROM t{where} GROUP BY g") == 2
+
+
+def test_the_only_group_may_lose_a_row() -> None:
+    """Under replace, a row may leave the only listed category: its count is not public."""
+    source = pa.table({"g": pa.array(["a", "b"])})
+    table = hb.protect(source, columns={"g": ["a"]}, neighbours="replace", budget=hb.Budget(1, neighbours="replace"))
+    question = "SELECT g, count(*) AS n FROM t GROUP BY g"
+    assert table.sensitivity(question) == 1
+    assert table.explain(question, epsilon=1).plan.noisy[0].mechanism is not None

@@ -177,7 +177,8 @@ class Answer:
                 for i in range(len(self))
                 for c in quantiles
             ]
-            return released_quantiles(points, title=quantiles[0].text, subtitle=str(self.receipt))
+            what = quantiles[0].text.removeprefix("quantile(").rpartition(",")[0]
+            return released_quantiles(points, title=f"quantiles of {what}", subtitle=str(self.receipt))
         name = value or next(iter(ends), "")
         if name not in ends:
             raise ParameterError("value", value, "is not a released number", f"there are: {', '.join(ends) or 'none'}")

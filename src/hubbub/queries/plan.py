@@ -110,7 +110,7 @@ def make_plan(schema: Schema, query: Query, epsilon: Number, delta: Number = 0.0
     items = len(wanted) + len(chosen) + private
     shares = _shares(price, items)
     alone = size == 1
-    always = schema.unit is None and query.where is None and not query.joins
+    always = schema.unit is None and query.counts_every_row
     summed = sum(shares[: len(wanted)], Fraction(0))
     split = failure / 2 if private else failure
     noisy = _noise(list(wanted), summed, split, schema, contribution, alone, always)

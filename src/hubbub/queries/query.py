@@ -49,6 +49,11 @@ class Query:
     offset: int = 0
 
     @property
+    def counts_every_row(self) -> bool:
+        """Whether no row can be left out: neither by a condition, nor by a join, nor for want of a public group."""
+        return self.where is None and not self.joins and not self.keys
+
+    @property
     def aggregates(self) -> tuple[Aggregate, ...]:
         """Every aggregate the answer needs, each once."""
         parts = [o.value for o in self.outputs] + [o.value for o in self.order]

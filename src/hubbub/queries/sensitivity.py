@@ -43,7 +43,7 @@ def of_questions(queries: Sequence[Query], schema: Schema, norm: int, empty: str
 def _of(
     aggregate: Aggregate, query: Query, schema: Schema, c: Contribution, alone: bool, empty: str
 ) -> tuple[Fraction, Fraction]:
-    always = schema.unit is None and query.where is None and not query.joins
+    always = schema.unit is None and query.counts_every_row
     if aggregate.function in ("count", "count distinct", "count units"):
         kinds = {"count": "rows", "count distinct": "distinct", "count units": "units"}
         measure = Measure(kinds[aggregate.function], aggregate.argument)  # type: ignore[arg-type]
