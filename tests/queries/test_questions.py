@@ -82,6 +82,15 @@ def test_groups_by_expression_day_and_truth() -> None:
     )
 
 
+def test_a_key_may_be_written_out_again() -> None:
+    got = asked(
+        "SELECT age >= 50, floor(price / 10) * 10, count(*) AS n FROM t GROUP BY age >= 50, floor(price / 10) * 10"
+    )
+    assert got["n"].sum() == pytest.approx(60, abs=0.5)
+    assert got.iloc[:, 0].tolist()[:2] == [False, False]
+    assert sorted(set(got.iloc[:, 1])) == list(range(0, 101, 10))
+
+
 def test_having_order_and_limit_are_on_released_values() -> None:
     got = asked(
         "SELECT ward, count(*) AS n FROM t GROUP BY ward HAVING n > 5 ORDER BY n DESC, ward DESC LIMIT 1 OFFSET 1"

@@ -188,6 +188,9 @@ class _Select:
     def _released(self, node: Any) -> Released:
         """A function of released values: aggregates, keys, constants, and arithmetic and comparisons of them."""
         name = type(node).__name__
+        key = self._as_key(node)
+        if key is not None:
+            return of_key(key)
         if name in _AGGREGATES or name in (
             "Count",
             "CountIf",
@@ -213,6 +216,16 @@ class _Select:
             inside, low, high = (self._released(x) for x in (node.this, node.args["low"], node.args["high"]))
             return combine(node.sql().lower(), lambda x, a, b: (x >= a) & (x <= b), inside, low, high)
         return self._key_or_name(node)
+
+    def _as_key(self, node: Any) -> str | None:
+        """The group key an expression is, written out again."""
+        if type(node).__name__ in ("Literal", "Boolean", "Null"):
+            return None
+        try:
+            text = self._rows.read(node).text
+        except QueryRefused:
+            return None
+        return next((key for key, expression in self._keys.items() if expression.text == text), None)
 
     def _key_or_name(self, node: Any) -> Released:
         if type(node).__name__ == "Column" and not node.table:
