@@ -174,10 +174,7 @@ def _one_step(pair: Pair, delta: float) -> tuple[float, float]:
                 continue
             if _step_delta(side, high)[which] > delta:
                 low = high = math.inf if which else high
-            while high - low > 1e-12 * high:
-                middle = (low + high) / 2
-                if middle in (low, high):
-                    break
+            while low < (middle := (low + high) / 2) < high and high - low > 1e-12 * high:
                 low, high = (middle, high) if _step_delta(side, middle)[which] > delta else (low, middle)
             value = max(value, high if which else low)
         ends.append(value)
