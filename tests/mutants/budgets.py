@@ -13,15 +13,15 @@ BUDGETS = [
     Bug(
         "spends first, checks then",
         "privacy/budget.py",
-        "            if not self._filter.accepts(loss, at) and not first:",
+        "            if not self._filter.accepts(loss, at):",
         "            self._filter.add(loss)\n            if self._filter.sum_epsilon > self._filter.epsilon:",
         BUDGET,
     ),
     Bug(
         "below, not at most",
         "privacy/budget.py",
-        "return (sum_epsilon <= self.epsilon and",
-        "return (sum_epsilon < self.epsilon and",
+        "if (sum_epsilon <= self.epsilon and",
+        "if (sum_epsilon < self.epsilon and",
         BUDGET,
     ),
     Bug(
@@ -41,8 +41,8 @@ BUDGETS = [
     Bug(
         "no lock",
         "privacy/budget.py",
-        "        with self._lock:\n            first =",
-        "        if True:\n            first =",
+        "        with self._lock:\n            if not self._filter.accepts(loss, at):",
+        "        if True:\n            if not self._filter.accepts(loss, at):",
         BUDGET,
     ),
     Bug("deltas without counts", "privacy/budget.py", "sum(n * price[1] for", "sum(price[1] for", BUDGET),
@@ -56,15 +56,22 @@ BUDGETS = [
     Bug(
         "whatever comes first is accepted",
         "privacy/budget.py",
-        "first = not self._receipts and loss.epsilon(self.delta) <= self.epsilon",
-        "first = not self._receipts",
+        "return self.count == 0 and loss.epsilon(float_down(self.delta)) <= float_down(self.epsilon)",
+        "return self.count == 0",
+        BUDGET,
+    ),
+    Bug(
+        "a kept filter forgets its order",
+        "privacy/budget.py",
+        "found.order, found.capacity = order, _capacity(order, float(found.epsilon), float(found.delta) / 2)",
+        "pass",
         BUDGET,
     ),
     Bug(
         "any spend may be priced alone",
         "privacy/budget.py",
-        "first = not self._receipts and",
-        "first =",
+        "return self.count == 0 and loss",
+        "return loss",
         BUDGET,
     ),
     Bug(
@@ -77,8 +84,8 @@ BUDGETS = [
     Bug(
         "every level gets all of delta",
         "privacy/budget.py",
-        "_Filter(exact * k / LEVELS, room / LEVELS)",
-        "_Filter(exact * k / LEVELS, room)",
+        "Filter(exact * k / LEVELS, room / LEVELS)",
+        "Filter(exact * k / LEVELS, room)",
         BUDGET,
     ),
     Bug(

@@ -1,3 +1,4 @@
+import json
 import pickle
 import threading
 import time
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 import hubbub as hb
 from hubbub.errors import ParameterError
 from hubbub.privacy import NoLoss
-from hubbub.privacy.budget import _Filter
+from hubbub.privacy.budget import Filter
 
 
 def test_ten_tenths_fit_exactly_and_nothing_more() -> None:
@@ -143,6 +144,30 @@ def test_the_odometer_shares_delta_among_its_levels(rho: float) -> None:
     assert hb.ZCDP(rho).epsilon(1e-6 / 32 / 2) <= budget.odometer() <= 1
 
 
+@pytest.mark.parametrize("delta", [0, Fraction(1, 10**6)])
+def test_a_filter_is_kept_and_found_again(delta: Fraction) -> None:
+    kept = Filter(Fraction(1), delta)
+    for loss in (hb.PureDP(0.1), hb.PureDP(0.3)):
+        kept.add(loss)
+    found = Filter.of_state(json.loads(json.dumps(kept.state())))
+    assert found.state() == kept.state()
+    assert found.capacity == kept.capacity
+    assert found.left() == kept.left()
+    assert found.accepts(hb.PureDP(0.6))
+    assert not found.accepts(hb.PureDP(0.601)) or delta
+
+
+def test_a_kept_filter_keeps_its_order() -> None:
+    """Sums at one order are held against that order's capacity, whatever order a later version would choose."""
+    kept = Filter(Fraction(1), Fraction(1, 10**6))
+    kept.order = 2 * kept.order
+    found = Filter.of_state(kept.state())
+    assert found.order == kept.order
+    assert 0 < found.capacity != kept.capacity
+    assert hb.RenyiDP([found.order], [found.capacity]).epsilon(0.5e-6) <= 1 + 1e-12
+    assert hb.RenyiDP([found.order], [found.capacity * 1.001]).epsilon(0.5e-6) > 1
+
+
 def test_one_question_may_take_the_whole_budget() -> None:
     """Chosen before anything was released, a first spend is priced by itself; afterwards nothing fits, however
     small."""
@@ -184,14 +209,14 @@ def test_the_odometer_covers_what_ran() -> None:
 
 
 def test_a_slow_check_lets_nobody_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
-    accepts = _Filter.accepts
+    accepts = Filter.accepts
 
-    def slowly(self: _Filter, loss: hb.Loss, at: Fraction) -> bool:
+    def slowly(self: Filter, loss: hb.Loss, at: Fraction) -> bool:
         answer = accepts(self, loss, at)
         time.sleep(0.01)
         return answer
 
-    monkeypatch.setattr(_Filter, "accepts", slowly)
+    monkeypatch.setattr(Filter, "accepts", slowly)
     race()
 
 

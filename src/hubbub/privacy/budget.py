@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -26,14 +27,15 @@ class Receipt:
     note: str
 
 
-class _Filter:
+class Filter:
     """Accepts losses while the sums of epsilons and deltas fit, or the sum of Renyi divergences at one fixed order.
 
     Claim: whatever losses an adversary chooses, adaptively, while accepted, the whole is (epsilon, delta)-DP.
     Proof: sums: DMNS06 and RRUV16, Theorem 3.1 (basic filter). Renyi: FZ21, Theorem 4.3 (a filter at an order fixed
         in advance) with CKS20, Proposition 12. Either: a run that ends within one filter is a run of that filter
         alone, since its sums only grow; the events add up, so the two shares of delta (one half each, all of it to
-        Renyi at pure sums' zero) suffice.
+        Renyi at pure sums' zero) suffice. A first loss, chosen before anything was released, may instead take all by
+        its own certified price: if only that accepts it, both filters are exceeded for good, and nothing follows.
     Assumes: every accepted loss is true of what then runs.
     """
 
@@ -41,6 +43,7 @@ class _Filter:
         self.epsilon, self.delta = epsilon, delta
         self.sum_epsilon, self.sum_delta = Fraction(0), Fraction(0)
         self.sum_renyi = 0.0
+        self.count = 0
         self.order, self.capacity = _best_order(float(epsilon), float(delta) / 2) if delta else (2.0, -1.0)
 
     def after(self, loss: Loss, at: Fraction = Fraction(0)) -> tuple[Fraction, Fraction, float]:
@@ -64,11 +67,42 @@ class _Filter:
     def accepts(self, loss: Loss, at: Fraction = Fraction(0)) -> bool:
         """Whether this loss still fits."""
         sum_epsilon, sum_delta, grown = self.after(loss, at)
-        return (sum_epsilon <= self.epsilon and sum_delta <= self.delta / 2) or grown <= self.capacity
+        if (sum_epsilon <= self.epsilon and sum_delta <= self.delta / 2) or grown <= self.capacity:
+            return True
+        return self.count == 0 and loss.epsilon(float_down(self.delta)) <= float_down(self.epsilon)
 
     def add(self, loss: Loss, at: Fraction = Fraction(0)) -> None:
         """Counts a loss."""
         self.sum_epsilon, self.sum_delta, self.sum_renyi = self.after(loss, at)
+        self.count += 1
+
+    def state(self) -> dict[str, str]:
+        """The sums, exactly, for a ledger to keep; with the limits and the order they belong to."""
+        return {
+            "epsilon": str(self.epsilon),
+            "delta": str(self.delta),
+            "sum_epsilon": str(self.sum_epsilon),
+            "sum_delta": str(self.sum_delta),
+            "sum_renyi": self.sum_renyi.hex(),
+            "order": self.order.hex(),
+            "count": str(self.count),
+        }
+
+    @classmethod
+    def of_state(cls, state: Mapping[str, str]) -> Filter:
+        """The filter whose state was kept; what fits is decided by the order it was begun with.
+
+        >>> kept = Filter(Fraction(1), Fraction(0)).state()
+        >>> Filter.of_state(kept).state() == kept
+        True
+        """
+        found = cls(Fraction(state["epsilon"]), Fraction(state["delta"]))
+        order = float.fromhex(state["order"])
+        if order != found.order and found.delta:
+            found.order, found.capacity = order, _capacity(order, float(found.epsilon), float(found.delta) / 2)
+        found.sum_epsilon, found.sum_delta = Fraction(state["sum_epsilon"]), Fraction(state["sum_delta"])
+        found.sum_renyi, found.count = float.fromhex(state["sum_renyi"]), int(state["count"])
+        return found
 
     def left(self) -> float:
         """The largest pure epsilon that would still fit."""
@@ -84,9 +118,14 @@ class _Filter:
 
 def _best_order(epsilon: float, delta: float) -> tuple[float, float]:
     """The order at which the most Gaussian releases fit, and what they may add up to; from public numbers only."""
-    room = [(a, epsilon - renyi.epsilon_at(a, 0.0, delta)) for a in renyi.ORDERS]
-    order, capacity = max(room, key=lambda option: option[1] / option[0])
-    return order, capacity - abs(capacity) * 2.0**-48
+    order = max(renyi.ORDERS, key=lambda a: (epsilon - renyi.epsilon_at(a, 0.0, delta)) / a)
+    return order, _capacity(order, epsilon, delta)
+
+
+def _capacity(order: float, epsilon: float, delta: float) -> float:
+    """What Renyi divergences of an order may add up to, rounded down."""
+    room = epsilon - renyi.epsilon_at(order, 0.0, delta)
+    return room - abs(room) * 2.0**-48
 
 
 class Budget:
@@ -106,8 +145,8 @@ class Budget:
         self.epsilon, self.delta = float(positive("epsilon", epsilon)), float(check_delta(delta))
         self.neighbours = check_neighbours(neighbours)
         exact, room = rational("epsilon", epsilon), rational("delta", delta)
-        self._filter = _Filter(exact, room)
-        self._levels = [_Filter(exact * k / LEVELS, room / LEVELS) for k in range(1, LEVELS + 1)]
+        self._filter = Filter(exact, room)
+        self._levels = [Filter(exact * k / LEVELS, room / LEVELS) for k in range(1, LEVELS + 1)]
         self._receipts: list[Receipt] = []
         self._lock = threading.Lock()
 
@@ -121,9 +160,8 @@ class Budget:
         ``delta`` is where the sum of epsilons may price a loss that has no price of its own there, such as a Gaussian.
 
         Claim: whatever is accepted, adaptively, is together (epsilon, delta)-DP at the budget's pair.
-        Proof: as for _Filter, to which a first spend is the one exception: chosen before anything was released, it may
-            take the whole budget by its own certified price, after which both filters are exceeded for good.
-        Assumes: as for _Filter.
+        Proof: as for Filter.
+        Assumes: as for Filter.
         """
         at = rational("delta", check_delta(delta))
         if not isinstance(loss, Loss):
@@ -135,8 +173,7 @@ class Budget:
                 "neighbours", loss.neighbours, f"is not the budget's {self.neighbours}", "convert with to_replace()"
             )
         with self._lock:
-            first = not self._receipts and loss.epsilon(self.delta) <= self.epsilon
-            if not self._filter.accepts(loss, at) and not first:
+            if not self._filter.accepts(loss, at):
                 raise BudgetExceeded(loss, self._spent(), (self.epsilon, self.delta), self._filter.left())
             self._filter.add(loss, at)
             for level in self._levels:
