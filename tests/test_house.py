@@ -26,6 +26,7 @@ MAY_IMPORT = {
     "mechanisms": {"privacy", "randomness", "numeric", "errors"},
     "domains": {"privacy", "numeric", "errors"},
     "queries": {"mechanisms", "privacy", "domains", "plots", "numeric", "errors"},
+    "curator": {"queries", "mechanisms", "privacy", "domains", "plots", "numeric", "errors"},
     "plots": {"privacy", "errors"},
     "attacks": {"plots", "errors"},
     "audit": {"mechanisms", "privacy", "randomness", "numeric", "attacks", "plots", "errors"},
@@ -33,7 +34,21 @@ MAY_IMPORT = {
 }
 """Upwards and sideways never. The package itself (version, lazy names) may be imported by cli only."""
 
-HEAVY = {"duckdb", "ibis", "pandas", "pyarrow", "scipy", "sqlglot", "altair", "typer", "rich", "sklearn", "vl_convert"}
+HEAVY = {
+    "duckdb",
+    "fastapi",
+    "sqlalchemy",
+    "ibis",
+    "pandas",
+    "pyarrow",
+    "scipy",
+    "sqlglot",
+    "altair",
+    "typer",
+    "rich",
+    "sklearn",
+    "vl_convert",
+}
 
 
 def imports(path: Path) -> set[str]:

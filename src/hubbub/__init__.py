@@ -110,7 +110,18 @@ _ROOMS = {
     ),
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
-_MODULES = ("attacks", "audit", "domains", "errors", "mechanisms", "plots", "privacy", "queries", "randomness")
+_MODULES = (
+    "attacks",
+    "audit",
+    "curator",
+    "domains",
+    "errors",
+    "mechanisms",
+    "plots",
+    "privacy",
+    "queries",
+    "randomness",
+)
 
 __all__ = [
     "ZCDP",

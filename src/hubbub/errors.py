@@ -105,3 +105,46 @@ class EngineFailure(HubbubError, RuntimeError):
 
     def __init__(self) -> None:
         super().__init__("the engine could not compute this question; what it was charged stays spent.")
+
+
+class UnknownDataset(HubbubError, KeyError):
+    """There is no such data set, or it is not this person's to see: the two look the same."""
+
+    def __init__(self, dataset: str) -> None:
+        self.dataset = dataset
+        super().__init__(f"dataset={dataset!r} is not known here")
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), (self.dataset,)
+
+
+class KeyReused(HubbubError, ValueError):
+    """An idempotency key came back with another question; nothing was charged.
+
+    >>> str(KeyReused("k1"))
+    "key='k1' was used for another question; give every question a key of its own."
+    """
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        super().__init__(f"key={key!r} was used for another question; give every question a key of its own.")
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), (self.key,)
+
+
+class LedgerBroken(HubbubError, RuntimeError):
+    """A ledger does not add up: an entry was changed, lost or put back. Nothing is answered from it."""
+
+    def __init__(self, dataset: str, number: int) -> None:
+        self.dataset = dataset
+        self.number = number
+        super().__init__(
+            f"dataset={dataset!r} has a ledger that does not add up near entry {number}; restore it first."
+        )
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), (self.dataset, self.number)
