@@ -24,6 +24,7 @@ KINDS = {
     "shop": pa.string(),
     "member": pa.bool_(),
     "huge": pa.float64(),
+    "same": pa.int64(),
 }
 HOSTILE: dict[str, list[Any]] = {
     "person": ["a", "b", "c", "d", None, "", "é", "e\u0301"],
@@ -34,8 +35,9 @@ HOSTILE: dict[str, list[Any]] = {
     "shop": ["s1", "s2", "é", "e\u0301", "", None, "s'; DROP TABLE t; --"],
     "member": [True, False, None],
     "huge": [2.0**50, 2.0**50 + 1, math.nan, -(2.0**60), None],
+    "same": [5, 4, None, 10**15],
 }
-DECLARED = COLUMNS | {"huge": (2.0**50, 2.0**50 + 1)}
+DECLARED = COLUMNS | {"huge": (2.0**50, 2.0**50 + 1), "same": (5, 5)}
 QUESTIONS = [
     "SELECT ward, count(*), count(age), sum(price), avg(age), count(DISTINCT person), count(DISTINCT shop) FROM t"
     " GROUP BY ward",
@@ -43,7 +45,8 @@ QUESTIONS = [
     " GROUP BY y, member",
     "SELECT shop, count(*), mode(ward), max(age) FROM t WHERE NOT (price > 2 AND ward <> 'north') GROUP BY shop",
     "SELECT sum(huge), avg(huge), sum(CASE WHEN age % 7 = 0 THEN floor(price) ELSE -age END), sum(coalesce(price, 1)),"
-    " avg(least(age, 50)), sum(month(day)), count(*) FILTER (WHERE shop IN ('s1', '')), sum(CAST(price AS INTEGER))"
+    " avg(least(age, 50)), avg(same), variance(same - 1),"
+    " sum(month(day)), count(*) FILTER (WHERE shop IN ('s1', '')), sum(CAST(price AS INTEGER))"
     " FROM t",
 ]
 
