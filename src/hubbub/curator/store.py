@@ -63,6 +63,20 @@ ANSWERS = sa.Table(
     sa.Column("body", sa.Text, nullable=False),
     sa.ForeignKeyConstraint(["dataset", "number"], ["entries.dataset", "entries.number"]),
 )
+ACCOUNTS = sa.Table(
+    "accounts",
+    TABLES,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("role", sa.Text, nullable=False),
+    sa.Column("token", sa.Text, nullable=True, unique=True),
+    sa.Column("expires", sa.Text, nullable=True),
+)
+GRANTS = sa.Table(
+    "grants",
+    TABLES,
+    sa.Column("analyst", sa.Text, sa.ForeignKey("accounts.name"), primary_key=True),
+    sa.Column("dataset", sa.Text, sa.ForeignKey("datasets.name"), primary_key=True),
+)
 sa.Index("entries_by_question", ENTRIES.c.dataset, ENTRIES.c.question)
 
 
