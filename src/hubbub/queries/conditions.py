@@ -13,10 +13,12 @@ from hubbub.domains.columns import Value
 from hubbub.errors import QueryRefused
 from hubbub.queries.expressions import Build, Expression, constant, floored, on_grid
 from hubbub.queries.extras import ibis
-from hubbub.queries.kinds import Listed, Secret, Time, Truth, Whole, common_step
+from hubbub.queries.kinds import Listed, Secret, Time, Truth, Whole, common_step, written
 
 Constant = str | int | bool | Fraction | dt.date
 """What a query may write."""
+MOST_TIMES = 50
+"""How many dates a list may hold."""
 
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "=": lambda a, b: a == b,
@@ -70,13 +72,14 @@ def _compare_value(sign: str, a: Expression, value: Constant) -> Expression:
         return _compare_time(sign, a, parse_time(value))
     _equality(sign, a)
     text = f"({a.text} {sign} {value!r})"
-    if isinstance(value, Fraction):
-        value = int(value) if value.denominator == 1 else str(value)
+    if isinstance(value, Fraction) and value.denominator == 1:
+        value = int(value)
     match a.kind:
         case Listed(values):
             fits = isinstance(value, type(values[0])) and isinstance(value, bool) == isinstance(values[0], bool)
         case Secret(is_text):
-            fits = isinstance(value, str) if is_text else isinstance(value, int) and not isinstance(value, bool)
+            whole = isinstance(value, int) and not isinstance(value, bool) and -(1 << 63) < value < 1 << 63
+            fits = isinstance(value, str) if is_text else whole
         case _:
             fits = False
     if not fits:
@@ -85,12 +88,33 @@ def _compare_value(sign: str, a: Expression, value: Constant) -> Expression:
     return Expression(Truth(a.kind.nullable), text, lambda t: run(a.build(t), value))
 
 
+def among(a: Expression, values: Sequence[Constant]) -> Expression:
+    """a IN (constants)."""
+    tests = [compare_with("=", a, value) for value in values]
+    text = f"({a.text} IN ({', '.join(map(str, values))}))"
+    if isinstance(a.kind, Listed | Secret):
+        exact = [int(v) if isinstance(v, Fraction) else v for v in values]
+        return Expression(Truth(a.kind.nullable), text, lambda t: a.build(t).isin(exact))
+    if isinstance(a.kind, Whole):
+        near = [a.number.near(Fraction(v)) for v in values if isinstance(v, Fraction | int)]
+        return Expression(Truth(a.kind.nullable), text, lambda t: a.steps(t).isin(near))
+    if len(tests) > MOST_TIMES:
+        raise QueryRefused(f"IN with {len(tests)} times", f"write at most {MOST_TIMES}")
+    result = tests[0]
+    for test in tests[1:]:
+        result = either(result, test)
+    return replace(result, text=text)
+
+
 def parse_time(text: str) -> dt.date:
     """A day or a moment written in ISO form."""
     try:
-        return dt.datetime.fromisoformat(text) if len(text) > 10 else dt.date.fromisoformat(text)
+        moment = dt.datetime.fromisoformat(text) if len(text) > 10 else dt.date.fromisoformat(text)
     except ValueError:
-        raise QueryRefused(f"the date {text!r}", "write it as 2026-11-30 or 2026-11-30T12:00:00") from None
+        moment = None
+    if moment is None or (isinstance(moment, dt.datetime) and moment.tzinfo is not None):
+        raise QueryRefused(f"the date {text[:40]!r}", "write it as 2026-11-30 or 2026-11-30T12:00:00")
+    return moment
 
 
 def _compare_time(sign: str, a: Expression, value: dt.date) -> Expression:
@@ -146,12 +170,23 @@ def choose(cases: Sequence[tuple[Expression, Expression]], otherwise: Expression
     text = "CASE " + " ".join(f"WHEN {c.text} THEN {r.text}" for c, r in zip(conditions, results, strict=False))
     text += f" ELSE {otherwise.text} END" if otherwise is not None else " END"
     nullable = otherwise is None or any(r.kind.nullable for r in results)
+    present = [r for r in results if r.text != "NULL"]
+    if present and all(isinstance(r.kind, Truth) or _is_truth(r.kind) for r in present):
+        results = [_as_truth(r) for r in results]
     if any(isinstance(r.kind, Listed) for r in results):
         return _choose_listed(conditions, results, text, nullable)
     if all(isinstance(r.kind, Truth) for r in results):
         return Expression(Truth(nullable), text, _cases(conditions, [r.build for r in results], "boolean"))
     hull = _hull(results, nullable)
     return Expression(hull, text, _cases(conditions, [on_grid(hull.step, r) for r in results], "int64"))
+
+
+def _is_truth(kind: Any) -> bool:
+    return isinstance(kind, Listed) and isinstance(kind.values[0], bool)
+
+
+def _as_truth(a: Expression) -> Expression:
+    return Expression(Truth(), a.text, lambda _: ibis().null("boolean")) if a.text == "NULL" else condition(a)
 
 
 def _choose_listed(conditions: list[Expression], results: list[Expression], text: str, nullable: bool) -> Expression:
@@ -224,19 +259,27 @@ def to_number(a: Expression, whole: bool) -> Expression:
     name = "INTEGER" if whole else "DOUBLE"
     if isinstance(a.kind, Listed):
         numbers = {v: n for v in a.kind.values if (n := _as_number(v)) is not None}
-        branches = [(compare_with("=", a, v), constant(n)) for v, n in numbers.items()]
-        if not branches:
+        if not numbers:
             raise QueryRefused(f"CAST({a.text} AS {name})", "none of its categories is a number")
-        a = choose(branches, None)
+        a = _looked_up(a, numbers)
     cast = floored(a, "round") if whole else Expression(a.number, a.text, a.steps, a.constant)
     return replace(cast, text=f"CAST({a.text} AS {name})")
 
 
+def _looked_up(a: Expression, numbers: dict[Value, Fraction]) -> Expression:
+    """The number of each category; missing for others."""
+    step = Fraction(1)
+    for n in numbers.values():
+        step = common_step(step, n)
+    steps = {v: int(n / step) for v, n in numbers.items()}
+    kind = Whole(step, min(steps.values()), max(steps.values()))
+    return Expression(
+        kind, a.text, lambda t: a.build(t).cases(*steps.items(), else_=ibis().null("int64")).cast("int64")
+    )
+
+
 def _as_number(value: Value) -> Fraction | None:
-    try:
-        return Fraction(value)
-    except ValueError:
-        return None
+    return written(value) if isinstance(value, str) else Fraction(value)
 
 
 _PARTS: dict[str, tuple[int, int, Callable[[Any], Any]]] = {

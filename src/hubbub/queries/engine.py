@@ -48,6 +48,15 @@ class Exact:
         return Exact(keys, sums, None, values)
 
 
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Ibis expressions of grouped results: the sums, and the values of each choice."""
+
+    names: list[str]
+    grouped: Any
+    choices: list[Any]
+
+
 def _none_of(values: list[Any], nothing: Counted) -> Any:
     return {} if values and isinstance(values[0], dict) else nothing
 
@@ -58,8 +67,8 @@ class Engine:
     def __init__(self, table: Any, public: Mapping[str, Any]) -> None:
         self._table, self._public = table, public
 
-    def compute(self, plan: Plan) -> Exact:
-        """The exact answer, before noise."""
+    def prepare(self, plan: Plan) -> Prepared:
+        """Everything that will be asked of the engine, built without reading a row."""
         kept, names = self.kept(plan), key_names(plan)
         aggregates: dict[str, Any] = {}
         for i, noisy in enumerate(plan.noisy):
@@ -67,7 +76,16 @@ class Engine:
                 aggregates[f"hb_s{i}_{j}"] = part
         if plan.keys is not None:
             aggregates["hb_people"] = kept[UNIT].nunique() if plan.schema.unit else kept.count()
-        grouped = self._fetch(_aggregate(kept, names, aggregates or {"hb_rows": kept.count()}))
+        choices = []
+        for i in range(len(plan.choices)):
+            present = kept.filter(kept[f"hb_c{i}"].notnull())
+            choices.append(_aggregate(present, [*names, f"hb_c{i}"], {"hb_times": present.count()}))
+        return Prepared(names, _aggregate(kept, names, aggregates or {"hb_rows": kept.count()}), choices)
+
+    def compute(self, plan: Plan, prepared: Prepared | None = None) -> Exact:
+        """The exact answer, before noise."""
+        asked = prepared or self.prepare(plan)
+        names, grouped = asked.names, self._fetch(asked.grouped)
         index = _Index(plan, grouped, names)
         sums = []
         for i, noisy in enumerate(plan.noisy):
@@ -76,10 +94,7 @@ class Engine:
         people = index.spread(grouped["hb_people"]) if plan.keys is not None else None
         values = []
         for i, choice in enumerate(plan.choices):
-            column = f"hb_c{i}"
-            present = kept.filter(kept[column].notnull())
-            found = self._fetch(_aggregate(present, [*names, column], {"hb_times": present.count()}))
-            values.append(index.collect(found, names, column, choice))
+            values.append(index.collect(self._fetch(asked.choices[i]), names, f"hb_c{i}", choice))
         return Exact(index.keys, sums, people, values)
 
     def kept(self, plan: Plan) -> Any:

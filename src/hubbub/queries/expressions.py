@@ -26,6 +26,8 @@ LONGEST = 20_000
 """Expressions that would be longer than this, written out, are refused."""
 QUOTIENT_LEVELS = 20
 """A quotient of two columns is floored to a grid of about 2**20 steps."""
+SAFE_DIGITS = 38
+"""Decimals of so many digits are doubles in every engine."""
 
 
 @dataclass(frozen=True)
@@ -73,17 +75,42 @@ def from_column(name: str, declared: Column, source: Any) -> Expression:
             if isinstance(values[0], bool) and not source.is_boolean():
                 known = False
             _expect(known, name, source, "categories of that type")
-            return Expression(Listed(values, nullable), name, lambda t: _listed(t[name], values), raw=lambda t: t[name])
+            return Expression(
+                Listed(values, nullable),
+                name,
+                lambda t: _present(_listed(t[name], values), values[0], nullable),
+                raw=(lambda t: t[name]) if nullable else None,
+            )
         case Moment(low, high, nullable):
             _expect(source.is_date() or source.is_timestamp(), name, source, "days or times")
-            if isinstance(low, dt.datetime):
-                return Expression(
-                    Time(low, high, nullable), name, lambda t: clamped(t[name].cast("timestamp"), low, high)
-                )
-            return Expression(Time(low, high, nullable), name, lambda t: clamped(t[name].cast("date"), low, high))
+            return Expression(
+                Time(low, high, nullable), name, lambda t: _present(_moment(t[name], low, high), low, nullable)
+            )
         case Key(nullable):
             _expect(source.is_string() or source.is_integer() or source.is_date(), name, source, "keys")
+            if source.is_date():  # engines know years that Python, which reads the keys, does not
+                return Expression(Secret(False, nullable), name, lambda t: clamped(t[name], dt.date.min, dt.date.max))
             return Expression(Secret(source.is_string(), nullable), name, lambda t: t[name])
+
+
+def _present(value: Any, instead: Any, nullable: bool) -> Any:
+    """A column declared never to be missing is not, whatever the rows hold: a public value stands in."""
+    return value if nullable else value.fill_null(ibis().literal(instead, value.type()))
+
+
+def _moment(value: Any, low: dt.date, high: dt.date) -> Any:
+    """Days or moments between the bounds; clamped before the cast, too, which fails for years far away."""
+    kind = value.type()
+    if kind.is_date():
+        latest = dt.date(high.year, high.month, high.day)
+        if isinstance(high, dt.datetime) and latest < dt.date.max:
+            latest += dt.timedelta(days=1)
+        value = clamped(value, dt.date(low.year, low.month, low.day), latest)
+    elif kind.scale in (0, 3):
+        latest = high if isinstance(high, dt.datetime) else dt.datetime(high.year, high.month, high.day)
+        earliest = low if isinstance(low, dt.datetime) else dt.datetime(low.year, low.month, low.day)
+        value = clamped(value, ibis().literal(earliest).cast(kind), ibis().literal(latest).cast(kind))
+    return clamped(value.cast("timestamp" if isinstance(low, dt.datetime) else "date"), low, high)
 
 
 def _expect(fits: bool, name: str, source: Any, what: str) -> None:
@@ -105,7 +132,18 @@ def among(value: Any, values: tuple[Value, ...]) -> Any:
 
 def clamped(value: Any, low: Any, high: Any) -> Any:
     """The value between two bounds, in the engine."""
-    return ibis().cases((value < low, ibis().literal(low)), (value > high, ibis().literal(high)), else_=value)
+    least, most = (v if isinstance(v, ibis().Expr) else ibis().literal(v) for v in (low, high))
+    return ibis().cases((value < least, least), (value > most, most), else_=value)
+
+
+def as_double(value: Any, low: int, high: int) -> Any:
+    """A number as a double, nan as missing; endless decimals are held between two whole numbers before the cast, which
+    could fail."""
+    kind = value.type()
+    if kind.is_decimal() and (kind.precision is None or kind.precision > SAFE_DIGITS):
+        known = ibis().cases((value.cast("string") == "NaN", ibis().null(kind)), else_=value)
+        value = clamped(known, *(ibis().literal(str(bound)).cast(kind) for bound in (low, high)))
+    return value.cast("float64").nullif(float("nan"))
 
 
 def _number_column(name: str, declared: Number, source: Any) -> Expression:
@@ -116,15 +154,16 @@ def _number_column(name: str, declared: Number, source: Any) -> Expression:
     kind = Whole(step, low, high, declared.nullable)
 
     def integers(table: Any) -> Any:
-        return clamped(table[name], low, high).cast("int64")
+        value = table[name].cast("decimal(38, 0)") if source.is_unsigned_integer() else table[name]
+        return _present(clamped(value, low, high).cast("int64"), low, declared.nullable)
 
     def floats(table: Any) -> Any:
-        value = table[name].cast("float64").nullif(float("nan"))
+        value = as_double(table[name], math.floor(low * step), math.ceil(high * step))
         bounded = clamped(value, float(low * step), float(high * step))
         # the product and the sum round once each, in the same way in every engine, by far less than the half that is
         # added: both ends, below 2**52 steps, come out as themselves
         scaled = bounded * float(1 / step) if (1 / step).denominator == 1 else bounded / float(step)
-        return (scaled + 0.5).floor().cast("int64")
+        return _present((scaled + 0.5).floor().cast("int64"), low, declared.nullable)
 
     return Expression(kind, name, integers if whole and step == 1 else floats)
 

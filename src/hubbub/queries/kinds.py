@@ -6,6 +6,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 
 from hubbub.domains.columns import Value
@@ -13,6 +14,25 @@ from hubbub.errors import QueryRefused
 
 LARGEST = 1 << 52
 """Integers up to this size are exact in every engine, also on the way through a double."""
+FARTHEST = 10**130
+"""Steps of a grid lie between one over this and this, so that squares of values are doubles."""
+
+
+LONGEST_NUMBER = 40
+"""Numbers are written in at most this many characters."""
+
+
+def written(text: str) -> Fraction | None:
+    """The number a text writes in digits, or None; never a power too large to hold.
+
+    >>> written("1.5e3"), written("1e999999999"), written("1/0")
+    (Fraction(1500, 1), None, None)
+    """
+    try:
+        value = Decimal(text) if len(text) <= LONGEST_NUMBER else Decimal("nan")
+    except ArithmeticError:
+        return None
+    return Fraction(value) if value.is_finite() and abs(value.adjusted()) <= 30 else None
 
 
 @dataclass(frozen=True)
@@ -25,6 +45,8 @@ class Whole:
     nullable: bool = True
 
     def __post_init__(self) -> None:
+        if not Fraction(1, FARTHEST) <= self.step <= FARTHEST:
+            raise QueryRefused("numbers that large or small", "use other units")
         if max(abs(self.low), abs(self.high)) > LARGEST:
             raise QueryRefused(
                 "an expression can reach more than 2**52 steps of its grid",

@@ -29,6 +29,8 @@ DIGITS = 12
 it."""
 MOST_CANDIDATES = 1_000_000
 """Most frequent values are looked for among at most this many."""
+MOST_SCORES = 10_000_000
+"""Candidates in all groups together."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,7 @@ def make_plan(schema: Schema, query: Query, epsilon: Number, delta: Number = 0.0
     noisy = _noise(list(wanted), summed, split, schema, contribution, alone, always)
     times = contribution.most_groups * (1 if schema.neighbours == "add-remove" or alone else 2)
     choices = [
-        _choice(a, _shares(share, times)[0], schema, contribution)
+        _choice(a, _shares(share, times)[0], schema, contribution, size or 1)
         for a, share in zip(chosen, shares[len(wanted) :], strict=False)
     ]
     spent = split if any(isinstance(n.mechanism, Gaussian) for n in noisy) else Fraction(0)
@@ -128,6 +130,8 @@ def make_plan(schema: Schema, query: Query, epsilon: Number, delta: Number = 0.0
     parts = [n.mechanism.loss for n in noisy if n.mechanism is not None]
     parts += [c.mechanism.loss * times for c in choices]
     parts += [keys.loss] if keys is not None else []
+    if not parts:
+        raise QueryRefused("a question whose answer is public already", "it follows from the declared columns alone")
     by_measure = {n.measure: n for n in noisy}
     return Plan(
         schema=schema,
@@ -239,7 +243,7 @@ def _gaussian(measure: Measure, square: int, mu_squared: Fraction, schema: Schem
     return Noisy(measure, Gaussian(root, sigma=float_up(sigma), neighbours=schema.neighbours), fineness)
 
 
-def _choice(aggregate: Aggregate, each: Fraction, schema: Schema, c: Contribution) -> Choice:
+def _choice(aggregate: Aggregate, each: Fraction, schema: Schema, c: Contribution, groups: int) -> Choice:
     """The mechanism that runs in every group, for the price of one group."""
     rows = min(c.rows, c.most_rows)
     assert aggregate.argument is not None
@@ -262,7 +266,11 @@ def _choice(aggregate: Aggregate, each: Fraction, schema: Schema, c: Contributio
     if aggregate.function == "best price":
         most = max(whole_prices(aggregate))
         return Choice(aggregate, NoisyMax(most * rows, epsilon=each, monotone=monotone, neighbours=schema.neighbours))
-    candidates(kind)
+    among = len(candidates(kind))
+    if among * groups > MOST_SCORES:
+        raise QueryRefused(f"{aggregate.text} among {among} values in {groups} groups", "ask for fewer of either")
+    if aggregate.function == "top" and aggregate.parameters[0] > among:
+        raise ParameterError("k", aggregate.parameters[0], f"is more than the {among} values there are")
     if aggregate.function == "mode":
         return Choice(aggregate, NoisyMax(rows, epsilon=each, monotone=monotone, neighbours=schema.neighbours))
     return Choice(

@@ -13,7 +13,7 @@ from hubbub.mechanisms.quantile import Counted
 from hubbub.numeric.rational import rational
 from hubbub.queries.answers import Answer, Column, Receipt
 from hubbub.queries.engine import Exact, sortable
-from hubbub.queries.kinds import Whole
+from hubbub.queries.kinds import Listed, Secret, Time, Truth, Whole
 from hubbub.queries.noise import spread
 from hubbub.queries.plan import Choice, Noisy, Plan, candidates, whole_prices
 from hubbub.queries.query import Output, Query
@@ -75,6 +75,39 @@ def takings(choice: Choice, values: Counted) -> list[int]:
         least = argument.number.near(rational("prices", price))
         found.append(whole * int(values.counts[values.values >= least].sum()))
     return found
+
+
+def rehearse(plan: Plan) -> None:
+    """What the question shows, computed on made-up values, so that it cannot fail after it was paid for."""
+    keys = {name: _array([_made_up(x.kind)]) for name, x in plan.query.keys}
+    sums = [np.ones((n.measure.parts, 1)) for n in plan.noisy]
+    chosen = {}
+    for c in plan.choices:
+        assert c.aggregate.argument is not None
+        if c.aggregate.function == "quantile":
+            value: Any = 1 if c.aggregate.argument.number.step.denominator == 1 else 1.0
+        elif c.aggregate.function == "best price":
+            value = c.aggregate.parameters[0]
+        else:
+            value = candidates(c.aggregate.argument.kind)[0]
+        chosen[c.aggregate.text] = _array([(value,) if c.aggregate.function == "top" else value])
+    receipt = Receipt(plan.loss, plan.epsilon, plan.delta, "", plan.schema.neighbours)
+    answer(plan, keys, sums, chosen, receipt).intervals()
+
+
+def _made_up(kind: Any) -> Any:
+    """A value such as a key of this kind has."""
+    match kind:
+        case Secret(text):
+            return "" if text else 0
+        case Time(low):
+            return low
+        case Listed(values):
+            return values[0]
+        case Truth():
+            return True
+        case _:
+            return 0 if kind.step.denominator == 1 else 0.0
 
 
 def _array(values: list[Any]) -> NDArray[Any]:

@@ -46,10 +46,17 @@ def combine(text: str, function: Callable[..., Any], *parts: Released) -> Releas
 
     def evaluate(columns: Columns) -> NDArray[Any]:
         with np.errstate(all="ignore"):
-            return np.asarray(function(*(p.evaluate(columns) for p in parts)))
+            return np.asarray(function(*(_numbers(p.evaluate(columns)) for p in parts)))
 
     needed = dict.fromkeys(a for p in parts for a in p.aggregates)
     return Released(text, evaluate, tuple(needed))
+
+
+def _numbers(values: NDArray[Any]) -> NDArray[Any]:
+    """Chosen numbers and keys as floats, so that all functions know them; anything else as it is."""
+    if values.dtype == object and len(values) and all(isinstance(v, int | float) for v in values):
+        return values.astype(bool if all(isinstance(v, bool) for v in values) else float)
+    return values
 
 
 def _length(columns: Columns) -> int:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-import datetime as dt
-import gzip
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from hubbub.domains.columns import Category, Column, Key, Moment, Number
 from hubbub.errors import ParameterError, ParameterTypeError
-from hubbub.numeric.rational import is_whole
-from hubbub.queries.expressions import Expression, clamped, from_column
+from hubbub.queries.expressions import Expression, from_column
 from hubbub.queries.extras import ibis
+from hubbub.queries.kinds import LARGEST
+from hubbub.queries.textfiles import read_csv
 
 MOST_CATEGORIES = 100_000
 """A public table's column with more different texts than this can only be compared."""
@@ -65,56 +63,12 @@ def _file(path: Path, name: str, columns: Mapping[str, Column] | None) -> Any:
     if not path.exists():
         raise ParameterError(name, str(path), "does not exist")
     if kind in (".csv", ".tsv"):
-        if columns is None:  # public
+        if columns is None:  # public: what its rows say may be used
             return connection.read_csv(str(path), table_name="source")
-        sign = "\t" if kind == ".tsv" else ","
-        text = connection.read_csv(
-            str(path),
-            table_name="source",
-            columns=dict.fromkeys(_header(path, sign), "VARCHAR"),
-            auto_detect=False,  # what would be guessed depends on the rows
-            header=True,
-            delim=sign,
-            quote='"',
-            escape='"',
-            null_padding=True,
-            ignore_errors=True,
-            strict_mode=False,
-            nullstr=[""],
-        )
-        return text.mutate(**{n: _typed(text[n], c) for n, c in columns.items() if n in text.columns})
+        return read_csv(connection, path, columns)
     if kind in (".parquet", ".pq"):
         return connection.read_parquet(str(path), table_name="source")
     raise ParameterError(name, str(path), "is not a .csv or .parquet file", "name it so, or load it yourself")
-
-
-def _header(path: Path, sign: str) -> list[str]:
-    """The names in a file's first line."""
-    unpack: Any = gzip.open if path.suffix == ".gz" else open
-    with unpack(path, "rt", encoding="utf-8-sig", newline="") as file:
-        names = next(csv.reader(file, delimiter=sign), [])
-    if not names or len(set(names)) < len(names):
-        raise ParameterError("source", str(path), "must begin with a line of different column names")
-    return names
-
-
-def _typed(text: Any, declared: Column) -> Any:
-    """A column of texts as what it is declared to be; whole bounds mean whole numbers."""
-    match declared:
-        case Number(low, high, step):
-            value = text.try_cast("float64")
-            if step is None and is_whole(low) and is_whole(high):
-                bounded = clamped(ibis().cases((value.isnan(), ibis().null("float64")), else_=value), low, high)
-                return (bounded + 0.5).floor().cast("int64")
-            return value
-        case Moment(low):
-            return text.try_cast("timestamp" if isinstance(low, dt.datetime) else "date")
-        case Category(values) if isinstance(values[0], bool):
-            return text.try_cast("boolean")
-        case Category(values) if isinstance(values[0], int):
-            return text.try_cast("int64")
-        case _:
-            return text
 
 
 def as_public(source: Any, name: str) -> Any:
@@ -140,25 +94,27 @@ def described(name: str, table: Any) -> PublicTable:
     unique = set()
     for column, values in frame.items():
         present = [v for v in values if v is not None]
-        declared = _declared(present, known[column], len(present) < len(values))
-        found[column] = from_column(f"{name}.{column}", declared, known[column])
+        read = from_column(f"{name}.{column}", _declared(present, known[column]), known[column])
+        found[column] = replace(read, kind=replace(read.kind, nullable=len(present) < len(values)))
         if len(set(present)) == len(present):
             unique.add(column)
     return PublicTable(found, frozenset(unique))
 
 
-def _declared(values: list[Any], kind: Any, nullable: bool) -> Column:
+def _declared(values: list[Any], kind: Any) -> Column:
     if not values:
-        return Key(nullable)
+        return Key()
     if kind.is_boolean():
-        return Category((False, True), nullable)
+        return Category((False, True))
     if kind.is_string():
         different = tuple(dict.fromkeys(values))
-        return Category(different, nullable) if len(different) <= MOST_CATEGORIES else Key(nullable)
+        return Category(different) if len(different) <= MOST_CATEGORIES else Key()
     if kind.is_numeric():
         finite = [Fraction(v) for v in values if v == v and abs(v) != float("inf")]
         low, high = min(finite, default=Fraction(0)), max(finite, default=Fraction(0))
-        return Number(low, high, nullable=nullable)
+        if kind.is_integer() and max(-low, high) > LARGEST:
+            return Key()
+        return Number(low, high)
     if kind.is_date() or kind.is_timestamp():
-        return Moment(min(values), max(values), nullable)
-    return Key(nullable)
+        return Moment(min(values), max(values))
+    return Key()

@@ -13,12 +13,16 @@ from hubbub.queries import conditions as c
 from hubbub.queries import expressions as e
 from hubbub.queries.expressions import Expression
 from hubbub.queries.extras import sqlglot
-from hubbub.queries.kinds import Listed, Secret, Time
+from hubbub.queries.kinds import Listed, Secret, Time, written
 
 LONGEST = 20_000
 """Longer statements are refused."""
 DEEPEST = 60
 """Deeper nesting is refused."""
+HEAVIEST = 500
+"""Statements that would be longer than this many parts, once written out for an engine, are refused."""
+MOST_CAST = 10
+"""A choice of more texts than this is not cast to numbers: engines write it out for each of them."""
 
 ALLOWED: dict[str, set[str]] = {
     "Select": {"expressions", "from_", "where", "group", "having", "order", "limit", "offset", "joins"},
@@ -119,6 +123,24 @@ def check(statement: Any) -> None:
         if extra:
             part = sorted(extra)[0].strip("_")
             _refuse({"with": "With", "distinct": "Distinct", "sample": "TableSample"}.get(part, ""), node, part)
+    if _weight(statement) > HEAVIEST:
+        raise QueryRefused("an expression this long once written out", "write a simpler one")
+
+
+def _weight(node: Any) -> int:
+    """How many parts a node has once written out: some functions write their arguments more than once."""
+    name = type(node).__name__
+    if name == "In":  # a short list is a comparison each for the engine, a long one is looked up
+        plain = type(node.this).__name__ == "Column"
+        return 1 + (1 if plain else len(node.expressions)) * _weight(node.this)
+    copies = {"Between": 2, "Coalesce": 2, "Nullif": 2, "Is": 4, "IntDiv": 2, "Div": 2}.get(name, 1)
+    if name in ("Greatest", "Least"):
+        copies = 3 ** len(node.expressions).bit_length()
+    if name in ("Cast", "TryCast") and any(x.is_string for x in node.find_all(sqlglot().exp.Literal)):
+        copies = MOST_CAST
+    if name == "Case" and node.this is not None:
+        copies = len(node.args["ifs"])
+    return 1 + copies * sum(_weight(part) for part in node.iter_expressions())
 
 
 def _refuse(name: str, node: Any, part: str = "") -> None:
@@ -136,6 +158,7 @@ class ExpressionReader:
 
     def __init__(self, columns: Mapping[str, Expression], tables: Mapping[str, Mapping[str, Expression]]) -> None:
         self._columns = {name.lower(): x for name, x in columns.items()}
+        self._known = {x.text for cs in (columns, *tables.values()) for x in cs.values()}
         self._tables = {t.lower(): {n.lower(): x for n, x in cs.items()} for t, cs in tables.items()}
 
     def read(self, node: Any) -> Expression:
@@ -220,11 +243,11 @@ class ExpressionReader:
     def _in(self, node: Any) -> Expression:
         if not node.expressions:
             raise QueryRefused("IN without a list of constants", "write IN (1, 2, 3)")
-        tests = [self._comparison("=", node.this, x) for x in node.expressions]
-        result = tests[0]
-        for test in tests[1:]:
-            result = c.either(result, test)
-        return result
+        values = [constant_value(x) for x in node.expressions]
+        known = [v for v in values if v is not None]
+        if len(known) < len(values):
+            raise QueryRefused("IN with anything but constants", "write IN (1, 2, 3)")
+        return c.among(self.read(node.this), known)
 
     def _case(self, node: Any) -> Expression:
         branches = []
@@ -247,7 +270,14 @@ class ExpressionReader:
     def _cast(self, node: Any) -> Expression:
         target = node.args["to"].this.name
         if target in _WHOLE or target in _REAL:
-            return c.to_number(self.read(node.this), target in _WHOLE)
+            inside = self.read(node.this)
+            if (
+                isinstance(inside.kind, Listed)
+                and len(inside.kind.values) > MOST_CAST
+                and inside.text not in self._known
+            ):
+                raise QueryRefused(f"CAST of a choice of {len(inside.kind.values)} texts", "cast the column itself")
+            return c.to_number(inside, target in _WHOLE)
         if target == "DATE":
             return c.day_of(self.read(node.this))
         raise QueryRefused(f"CAST to {target}", "cast to INTEGER, DOUBLE or DATE")
@@ -304,12 +334,9 @@ def constant_value(node: Any) -> c.Constant | None:
 
 def number(node: Any) -> Fraction:
     """A number as written."""
-    try:
-        value = Fraction(str(node.this))
-    except ValueError:
-        raise QueryRefused(f"the number {str(node.this)[:40]}", "write it in digits") from None
-    if value and not Fraction(1, 10**30) <= abs(value) <= 10**30:
-        raise QueryRefused("a number that large or small", "use other units")
+    value = written(str(node.this))
+    if value is None:
+        raise QueryRefused(f"the number {str(node.this)[:40]}", "write it in few digits, between 1e-30 and 1e30")
     return value
 
 

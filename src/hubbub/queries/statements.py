@@ -14,7 +14,7 @@ from hubbub.queries import conditions as c
 from hubbub.queries import expressions as e
 from hubbub.queries.aggregates import HIGHEST, LOWEST, Aggregate, Ask, Function
 from hubbub.queries.expressions import Expression
-from hubbub.queries.kinds import Secret
+from hubbub.queries.kinds import Listed, Secret, Time, Truth, Whole
 from hubbub.queries.query import Join, Order, Output, Query
 from hubbub.queries.released import Released, combine, of_aggregate, of_constant, of_key
 from hubbub.queries.sources import PublicTable
@@ -100,8 +100,36 @@ class StatementReader:
                 f"joining {public} on {real}, which it holds more than once",
                 "keep one row for each key in the public table",
             )
+        _joinable(left, columns[real])
         marked = {n: replace(x, kind=_maybe_missing(x.kind)) if side else x for n, x in columns.items()}
         return alias, marked, Join(public, left, real, keep_unmatched=bool(side))
+
+
+def _joinable(left: Expression, right: Expression) -> None:
+    """Refuses keys that are not told apart in the same way on both sides, before a row could show it."""
+    one, other = (_identity(x.kind) for x in (left, right))
+    days = isinstance(left.kind, Secret) and other == "day"  # keys may be days; the engine's types tell
+    if one is None or (one != other and not days):
+        raise QueryRefused(
+            f"joining {left.text} with {right.text}",
+            "join texts with texts, days with days, and whole numbers with whole numbers of step 1",
+        )
+
+
+def _identity(kind: Any) -> str | None:
+    match kind:
+        case Whole(step):
+            return "number" if step == 1 else None
+        case Truth():
+            return "truth"
+        case Listed(values):
+            return {bool: "truth", str: "text"}.get(type(values[0]), "number")
+        case Time():
+            return "day" if kind.daily else None
+        case Secret(text):
+            return "text" if text else "number"
+        case _:
+            return None
 
 
 def _maybe_missing(kind: Any) -> Any:
@@ -160,7 +188,9 @@ class _Select:
             name, item = item.name, self._named[item.name.lower()]
         read = self._rows.read(item)
         named = next((n for n, x in self._named.items() if x == item), "")
-        self._keys[name or named or (item.name if type(item).__name__ == "Column" else read.text)] = read
+        short = name or named or (item.name if type(item).__name__ == "Column" else read.text)
+        known = self._keys.get(short)
+        self._keys[short if known is None or known.text == read.text else read.text] = read
 
     def _order(self) -> list[Order]:
         order = self._node.args.get("order")

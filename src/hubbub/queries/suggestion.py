@@ -11,7 +11,7 @@ import numpy as np
 from hubbub.errors import ParameterError, QueryRefused
 from hubbub.queries.aggregates import Aggregate
 from hubbub.queries.answers import Answer
-from hubbub.queries.expressions import Expression
+from hubbub.queries.expressions import Expression, as_double
 from hubbub.queries.extras import ibis
 from hubbub.queries.kinds import Whole
 from hubbub.queries.query import Output, Query
@@ -38,8 +38,8 @@ def query(column: str, types: Any) -> Query:
         raise QueryRefused(f"bounds of {column!r}, which is {kind}", "only numbers have bounds")
 
     def build(table: Any) -> Any:
-        value = table[column].try_cast("float64") if kind.is_string() else table[column].cast("float64")
-        known = ibis().cases((value.isnan(), ibis().null("float64")), else_=value)
+        value = table[column].try_cast("float64") if kind.is_string() else table[column]
+        known = as_double(value, -(2 << EXPONENTS[-1]), 2 << EXPONENTS[-1])
         cases = [(known < e, ibis().literal(i, "int64")) for i, e in enumerate(edges())]
         last = (known >= edges()[-1], ibis().literal(len(edges()), "int64"))
         return ibis().cases(*cases, last, else_=ibis().null("int64"))

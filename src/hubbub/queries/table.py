@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from hubbub.domains.columns import Category, Number
 from hubbub.domains.schema import Schema
-from hubbub.errors import EngineFailure, ParameterError, ParameterTypeError
+from hubbub.errors import EngineFailure, HubbubError, ParameterError, ParameterTypeError, QueryRefused
 from hubbub.numeric import rational as exact
 from hubbub.privacy.budget import Budget
 from hubbub.privacy.loss import Neighbours
 from hubbub.queries import aggregates as ask
 from hubbub.queries import suggestion
 from hubbub.queries.answers import Answer, Receipt
-from hubbub.queries.engine import Engine, check_unit
+from hubbub.queries.engine import Engine, Prepared, check_unit
 from hubbub.queries.explanation import Explanation, price_for_error
 from hubbub.queries.expressions import from_column
 from hubbub.queries.plan import Plan, make_plan
 from hubbub.queries.query import Query
 from hubbub.queries.questions import Grouped, Question, binned
-from hubbub.queries.release import release
+from hubbub.queries.release import rehearse, release
 from hubbub.queries.sensitivity import of_questions
 from hubbub.queries.sources import as_ibis, as_public, described
 from hubbub.queries.statements import StatementReader
@@ -194,16 +195,28 @@ class Table:
     ) -> Answer:
         """Plans, charges, computes and releases, in this order: debit first."""
         plan = self._plan(query, epsilon, delta, **goal)
+        prepared = self._prepared(plan)
         purse = budget if budget is not None else self.budget
         if purse is None:
             raise ParameterError("budget", None, "must be given", "hb.protect(..., budget=hb.Budget(epsilon=1.0))")
         receipt = Receipt(plan.loss, plan.epsilon, plan.delta, self.schema.unit or "row", self.schema.neighbours, note)
         purse.spend(plan.loss, note=note, delta=plan.delta)
+        answer: Answer | None = None
+        with suppress(Exception):  # what an engine says of rows stays unsaid, also in the context of the error below
+            answer = release(plan, self._engine.compute(plan, prepared), receipt)
+        if answer is None:
+            raise EngineFailure
+        return answer
+
+    def _prepared(self, plan: Plan) -> Prepared:
+        """What will be asked of the engine, and a rehearsal of what is shown of it: refusals cost nothing."""
         try:
-            found = self._engine.compute(plan)
-        except Exception:  # what an engine says of rows stays unsaid
-            raise EngineFailure from None
-        return release(plan, found, receipt)
+            rehearse(plan)
+            return self._engine.prepare(plan)
+        except HubbubError:
+            raise
+        except Exception as problem:  # no row has been read yet
+            raise QueryRefused("this combination of types or sizes", "compare and combine like with like") from problem
 
 
 def _short(column: Any) -> str:
