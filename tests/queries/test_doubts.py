@@ -236,3 +236,14 @@ def test_joins_are_between_keys_of_one_kind() -> None:
         "SELECT count(*) FROM t JOIN zones ON t.shop = zones.shop GROUP BY t.member, zones.member", epsilon=1.0
     )
     assert len(groups) == 4
+
+
+def test_a_price_of_many_digits_is_not_exceeded() -> None:
+    """The last share is rounded up to a float, which once added an ulp to the whole."""
+    for k in range(40):
+        epsilon = 2.2158102243748212 + k * 0.0371310273
+        explained = protected().explain(
+            "SELECT ward, count(DISTINCT person), count(price), sum(age) FROM t GROUP BY ward", epsilon=epsilon
+        )
+        assert explained.epsilon <= epsilon
+        hb.Budget(epsilon=epsilon).spend(explained.loss)

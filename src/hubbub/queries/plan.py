@@ -203,10 +203,12 @@ _READ: dict[str, Callable[..., Any]] = {
 
 
 def _shares(epsilon: Fraction, items: int) -> list[Fraction]:
-    """Equal shares, cut to decimals; the last gets what is left."""
+    """Equal shares, cut to decimals; the last gets what is left, cut as well, since a float of it is rounded up."""
+    if items == 1:
+        return [epsilon]
     unit = Fraction(10) ** (math.floor(math.log10(epsilon)) + 1 - DIGITS)
     each = epsilon / items // unit * unit
-    return [each] * (items - 1) + [epsilon - each * (items - 1)]
+    return [each] * (items - 1) + [(epsilon - each * (items - 1)) // unit * unit]
 
 
 def _noise(
