@@ -204,9 +204,10 @@ class Budget:
             return tuple(self._receipts)
 
     def odometer(self) -> float:
-        """An epsilon that bounds, at the budget's delta, all that has run so far: valid at every moment at once.
+        """An epsilon that bounds, at twice the budget's delta, all that has run so far: valid at every moment at once.
 
-        The lowest of 32 levels whose own filter, with its share of delta, has not been exceeded (a union bound).
+        The lowest of 32 levels whose own filter, with its share of delta, has not been exceeded, or the budget's own
+        epsilon: a union bound over the levels, which take one delta together, and the budget, which takes another.
         """
         with self._lock:
             for level in self._levels:
