@@ -23,8 +23,8 @@ PAIRS = [
     Bug(
         "mixed without the other share",
         "privacy/pairs.py",
-        "return math.log1p(rate * math.expm1(loss))",
-        "return math.log1p(rate * math.exp(loss))",
+        "change = rate * math.expm1(loss)",
+        "change = rate * math.exp(loss)",
         ALGEBRA,
     ),
     Bug(
@@ -245,6 +245,20 @@ TRANSFORMS = [
         "privacy/inversion.py",
         "grown += n * (np.log1p",
         "grown += (np.log1p",
+        INVERSION,
+    ),
+    Bug(
+        "moments that are anything taken at their word",
+        "privacy/inversion.py",
+        "if grown[0] + doubt > UNSURE:",
+        "if doubt > UNSURE:",
+        INVERSION,
+    ),
+    Bug(
+        "small sums taken from 1",
+        "privacy/pairs.py",
+        "return math.log1p(change) if change > -0.5 else math.log((1 - rate) + rate * math.exp(loss))",
+        "return math.log1p(change)",
         INVERSION,
     ),
     Bug(

@@ -12,6 +12,7 @@ import pytest
 import hubbub as hb
 from hubbub.privacy import accountant
 from hubbub.privacy.numerical import Law, Profile
+from hubbub.privacy.pairs import GaussianPair, PoissonPair, Reversed
 
 GAUSSIANS = [
     (hb.GaussianDP(0.001).subsample(1) * 10**6, 1.0, 15.5),
@@ -76,6 +77,20 @@ def test_one_step_of_losses_that_round_to_nothing() -> None:
     assert hb.SampledGaussian(2.7e72, 1, neighbours="replace").epsilon(1e-228) > 32 * 2 / 2.7e72
 
 
+@pytest.mark.parametrize(("mu", "rate"), [(5.4, 1 - 2.0**-45), (1 / 0.15, 1 - 2.0**-53), (2.0, 0.9), (1.0, 0.3)])
+def test_one_step_of_nearly_everyone(mu: float, rate: float) -> None:
+    """N(0, 1) against the mixture, near the largest loss there is: ln of one over the rate of absence."""
+    with mpmath.workdps(40):
+        for share in (0.9, 0.97, 0.999):
+            epsilon = -share * math.log(1 - rate)
+            low, high = accountant._step_delta(Reversed(PoissonPair(GaussianPair(mu), rate)), epsilon)
+            q = mpmath.mpf(rate)
+            x = mpmath.log((mpmath.exp(-mpmath.mpf(epsilon)) - (1 - q)) / q) / mu + mpmath.mpf(mu) / 2
+            absent = mpmath.ncdf(x)
+            exact = absent - mpmath.exp(epsilon) * ((1 - q) * absent + q * mpmath.ncdf(x - mu))
+            assert low <= exact <= high
+
+
 def test_a_thousand_million_steps_are_grouped_at_once() -> None:
     law = Law(0.0, 1.0, np.arange(2), np.full(2, 0.5), 0.0, 0.0, 0.0, upper=True)
     began = time.perf_counter()
@@ -106,6 +121,8 @@ EXTREME = [
     (hb.LaplaceDP(0.12117513606088981) * 10**15, 1e-300, 1.0),
     (hb.BoundedRange(0.0046).subsample(9e-211) * 5 + hb.RandomizedResponseDP(3.3, 3, "add-remove") * 10, 1e-5, 1e5),
     (hb.BoundedRange(1e39), 1e-5, 0),
+    (hb.SampledGaussian(155679371815.6334, 1, neighbours="replace") * 38021473179037, 0.02, 1e-4),
+    (hb.SampledGaussian(0.5192865261875296, 2.8168233598489944e-07, neighbours="replace") * 2, 1.2646e-05, 1.0),
 ]
 
 

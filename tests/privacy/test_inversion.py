@@ -277,3 +277,44 @@ def test_far_from_its_epsilon_a_line_says_nothing() -> None:
     line = inversion.invert(*accountant._directions(((GaussianPair(0.1), 9),), 1e-5)[0], 15.0, 1.2, math.log(1e-5))
     with pytest.raises(TooCostly):
         line.epsilon_interval(60.0, 1e-5, 0.0)
+
+
+@pytest.mark.parametrize("tilt", [1e-7, 0.3, 50.0, 1e6])
+def test_the_constant_of_chernoff_is_exact(tilt: float) -> None:
+    with mpmath.workdps(40):
+        t = mpmath.mpf(tilt)
+        exact = t * mpmath.log(t) - (1 + t) * mpmath.log1p(t)
+        assert abs(inversion.chernoff(tilt) / exact - 1) < 1e-15
+
+
+class Doubtful(transforms.GaussianTransform):
+    """Off by as much as it is large."""
+
+    def line(self, tilt: float, step: float, count: int) -> transforms.Line:
+        line = super().line(tilt, step, count)
+        return transforms.Line(line.log_scale, line.values, np.ones(count))
+
+
+@pytest.mark.parametrize("steps", [2, 900, 2000])
+def test_moments_that_are_anything_say_nothing(steps: int) -> None:
+    """Of 2000 such steps, the logarithm is off by more than a double's exponent holds."""
+    with pytest.raises(TooCostly):
+        inversion._on_line([(Doubtful(0.01), steps)], 3.0, 1.0, 9, -50.0, (8.0, 1.0))
+
+
+@pytest.mark.parametrize("rate", [0.3, 0.999, 1 - 1e-10, 1 - 2.0**-50, 1 - 2.0**-53])
+@pytest.mark.parametrize("epsilon", [3.0, 20.0, 30.0, 37.0])
+def test_sampled_responses_at_rates_near_one(epsilon: float, rate: float) -> None:
+    """1 - rate + rate e**-epsilon is small there, and not to be had from 1."""
+    odds = math.exp(-epsilon)
+    base = Atoms(((-epsilon, odds / (1 + odds)), (epsilon, 1 / (1 + odds))))
+    line = transform_of(Reversed(PoissonPair(base, rate))).line(1.5, 2.0, 3)
+    with mpmath.workdps(40):
+        e, q = mpmath.mpf(epsilon), mpmath.mpf(rate)
+        for k in range(3):
+            z = mpmath.mpc(1.5, 2.0 * k)
+            truth = sum(
+                mpmath.exp(-z * mpmath.log(1 - q + q * mpmath.exp(sign * e))) / (1 + mpmath.exp(sign * e))
+                for sign in (1, -1)
+            ) / mpmath.exp(mpmath.mpf(line.log_scale))
+            assert abs(truth - mpmath.mpc(complex(line.values[k]))) <= line.errors[k] < 1e-11

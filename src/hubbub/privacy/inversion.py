@@ -40,6 +40,8 @@ MOST_TILT = 1e6
 NEWTON_STEPS, WIDENINGS = 12, 8
 SMALLEST, VANISHED = 1e-300, 1e-307
 """Smaller numbers are not divided by; smaller ones are no longer told from 0."""
+UNSURE = 5e-3
+"""What a composition's moments may be off by, relatively: by more, rounding leaves too little of so many steps."""
 LOOSE = 2.0
 """About the logarithm of how much larger a Chernoff bound is than what it bounds."""
 
@@ -76,8 +78,9 @@ class Inverse:
         total = float(np.sum(self.terms.real * cosine + self.terms.imag * sine))
         change = float(np.sum(y * (self.terms.imag * cosine - self.terms.real * sine)))
         error = self.error + 4 * ROUNDING * abs(epsilon) * self.turning
-        base = self.log_scale - self.tilt * epsilon + math.log(self.step / math.pi)  # 2 / W: y and -y are mirrored
-        slack = self.doubt + 8 * ROUNDING * (abs(self.log_scale) + self.tilt * abs(epsilon) + 1)
+        spread = math.log(self.step / math.pi)  # 2 / W: y and -y are mirrored
+        base = self.log_scale - self.tilt * epsilon + spread
+        slack = self.doubt + 8 * ROUNDING * (abs(self.log_scale) + self.tilt * abs(epsilon) + abs(spread) + 1)
         low, high = total - error - self._wrapped(epsilon), max(total, 0.0) + error
         return (
             base + math.log(low) - slack if low > 0 else -math.inf,
@@ -136,7 +139,7 @@ def _below(one: float, other: float) -> bool:
 
 def chernoff(tilt: float) -> float:
     """ln of the least c such that (1 - e**-u)+ <= c e**(tilt u): g(epsilon) <= c M(tilt) e**(-tilt epsilon)."""
-    return tilt * math.log(tilt) - (1 + tilt) * math.log1p(tilt)
+    return -tilt * math.log1p(1 / tilt) - math.log1p(tilt)  # t ln t - (1 + t) ln(1 + t), of large t too
 
 
 def epsilon_interval(directions: Sequence[tuple[Parts, Sketch]], delta: float, infinite: float) -> tuple[float, float]:
@@ -186,6 +189,8 @@ def invert(parts: Parts, sketch: Sketch, best: float, epsilon: float, log_delta:
         raise TooCostly
     tilt = max(GENTLE * best, best - NEAR / sketch.deviation(best), 1 / sketch.deviation(0.0))
     value, deviation = sketch.moments(tilt)[0], sketch.deviation(tilt)
+    if deviation * MOST_TILT <= 1:
+        raise TooCostly
     second = _second(sketch, tilt, deviation, epsilon, log_delta)
     if second > MOST_TILT:
         raise TooCostly
@@ -244,6 +249,9 @@ def _on_line(
         grown += n * (np.log1p(line.errors / size) + 16 * ROUNDING * (1 + np.abs(log)))
         scale += n * line.log_scale
         doubt += n * abs(line.log_scale)
+    doubt *= 4 * ROUNDING * (1 + len(transforms))
+    if grown[0] + doubt > UNSURE:
+        raise TooCostly
     z = tilt + 1j * y
     kernel = z * (z + 1)
     terms = np.asarray(np.exp(logs) / kernel, np.complex128)
@@ -251,7 +259,7 @@ def _on_line(
     largest = np.exp(np.minimum(logs.real + grown, 700.0))
     errors = largest * -np.expm1(-grown) / np.abs(kernel) + ROUNDING * (32 + count) * np.abs(terms)
     # the places beyond have |z (z + 1)| >= y**2, and their sum is at most the integral
-    beyond = math.exp(fall + float(grown[0])) / (step * float(y[-1]))
+    beyond = math.exp(fall + float(logs[0].real + grown[0])) / (step * float(y[-1]))
     return Inverse(
         tilt=tilt,
         step=step,
@@ -259,6 +267,6 @@ def _on_line(
         terms=terms,
         error=1.001 * (float(errors.sum()) + beyond),
         turning=1.001 * float(np.sum(y * np.abs(terms))),
-        doubt=4 * ROUNDING * (1 + len(transforms)) * doubt,
+        doubt=doubt,
         farther=farther,
     )

@@ -281,7 +281,9 @@ def mixed(loss: float, rate: float) -> float:
         return math.log1p(-rate)
     if loss > 30:
         return loss + math.log(rate) + math.log1p((1 - rate) / rate * math.exp(-loss))
-    return math.log1p(rate * math.expm1(loss))
+    change = rate * math.expm1(loss)
+    # near -1, what is left is its own sum
+    return math.log1p(change) if change > -0.5 else math.log((1 - rate) + rate * math.exp(loss))
 
 
 def unmixed(losses: Floats, rate: float) -> Floats:
@@ -290,6 +292,8 @@ def unmixed(losses: Floats, rate: float) -> Floats:
         return losses
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         inner = np.log1p(np.expm1(np.minimum(losses, 500)) / rate)
+        low = losses < -0.5  # as in ``mixed``
+        inner[low] = np.log((np.exp(losses[low]) - (1 - rate)) / rate)
     inner[np.isnan(inner)] = -np.inf
     large = losses > 30
     if large.any():
