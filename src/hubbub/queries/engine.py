@@ -109,7 +109,8 @@ class Engine:
         if plan.schema.unit is None:
             return _projected(source, plan)
         # the source is projected anew for each use: a shared projection would be written down in full by some engines
-        over = _beyond(_projected(source, plan, arguments=False), plan)
+        # while the people beyond their bounds, named, are looked for once
+        over = _beyond(_projected(source, plan, arguments=False), plan).alias("hb_over")
         same = source[plan.schema.unit] == over[UNIT]
         fine = _projected(source.anti_join(over, same), plan)
         cut = _cut(_projected(source.semi_join(over, same), plan), plan)
