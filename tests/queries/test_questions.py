@@ -57,6 +57,19 @@ def test_every_aggregate_is_near_the_truth(expression: str, truth: Any) -> None:
     assert got == pytest.approx(float(truth(visits())), rel=2e-3)
 
 
+@pytest.mark.parametrize(("bounds", "parts"), [((-10, 120), 2), ((0, 120), 2), ((1, 120), 3)])
+def test_missing_values_count_as_rows_and_add_nothing(bounds: tuple[int, int], parts: int) -> None:
+    frame = visits()
+    frame["age"] = frame["age"].astype("Int64").mask(frame.index % 3 == 0)
+    table = protected(frame, columns=COLUMNS | {"age": bounds})
+    question = "SELECT count(*) AS n, sum(age) AS s FROM t"
+    got = table.sql(question, epsilon=SURE).to_pandas()
+    assert [got["n"][0], got["s"][0]] == pytest.approx([len(frame), frame.age.sum()], abs=0.1)
+    assert table.explain(question, epsilon=1).plan.noisy[0].measure.parts == parts
+    got = table.sql("SELECT count(*) AS n, sum(age) AS s, avg(age) AS a FROM t", epsilon=SURE).to_pandas()
+    assert got["a"][0] == pytest.approx(frame.age.mean(), abs=0.01)
+
+
 def test_choices() -> None:
     table = protected(max_groups=5)
     assert table.mode("ward", epsilon=SURE).value in ("north", "south")

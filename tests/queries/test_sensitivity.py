@@ -24,6 +24,7 @@ QUESTIONS = {
     "sum": "SELECT sum(x) FROM t",
     "sums": "SELECT g, sum(x) FROM t GROUP BY g",
     "mean": "SELECT g, avg(x) FROM t GROUP BY g",
+    "count and sum": "SELECT g, count(*), sum(x) FROM t GROUP BY g",
     "count and mean": "SELECT count(*), avg(x) FROM t",
     "variance": "SELECT g, variance(x), count(*) FROM t GROUP BY g",
     "people": "SELECT g, count(DISTINCT person) FROM t GROUP BY g",

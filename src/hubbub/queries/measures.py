@@ -33,7 +33,7 @@ class Measure:
 
     ``rows`` counts rows (with an argument, rows in which it is not missing), ``units`` people, ``distinct`` different
     values; ``total`` sums the argument's steps; ``moments`` sums its Bernstein parts, with a last part for missing
-    values where the count of all rows is wanted too.
+    values where the count of all rows is wanted too (or with missing values as ``zero``, where only totals are).
 
     Claim: one person moves the vector over all groups by at most l1 (1-norm) and the root of squared_l2 (2-norm).
     Proof: Contribution, with the norms of one row's vector: 1 for rows and distinct values (a row brings at most one),
@@ -46,6 +46,7 @@ class Measure:
     argument: Expression | None = None
     degree: int = 0
     missing: bool = False
+    zero: bool = False
 
     @property
     def name(self) -> str:
@@ -136,6 +137,8 @@ class Measure:
         steps = self.argument.steps(table)
         if self.kind == "total":
             return steps
+        if self.zero:
+            steps = steps.fill_null(0)
         above = steps - self.number.low if self.number.low else steps
         if self.shrink == 1:
             return above

@@ -175,7 +175,10 @@ def _measures(query: Query, schema: Schema) -> tuple[dict[Measure, Reads], list[
             measures[Measure("total", argument)] = [(aggregates[0], Measure.total)]
             continue
         degree = 2 if functions & {"variance", "stddev"} else 1
-        measure = Measure("moments", argument, degree, missing=counted is not None and argument.kind.nullable)
+        unseen = counted is not None and argument.kind.nullable
+        # a missing value adds nothing to a total, so where nothing else is asked it may count as 0, which needs no part
+        zero = unseen and functions == {"sum"} and present is None and argument.number.low <= 0 <= argument.number.high
+        measure = Measure("moments", argument, degree, missing=unseen and not zero, zero=zero)
         reads: Reads = [(a, _READ[a.function]) for a in aggregates]
         reads += [(counted, Measure.count)] if counted is not None else []
         reads += [(present, Measure.present)] if present is not None else []
