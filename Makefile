@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PEERS := .venv-peers
 CORES ?= 2
 
-.PHONY: audit demo test test-long mutants reference lint format claims bench clean
+.PHONY: audit demo test test-long mutants reference lint format claims bench bench-queries clean
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -67,5 +67,10 @@ bench: $(PEERS)/installed  ## hubbub against its peers, in one run (ten minutes)
 	$(PEERS)/bin/python benchmarks/attacks.py
 	$(PEERS)/bin/python benchmarks/audits.py
 
+bench-queries:  ## questions on tables against peers, each in a venv of its own (half an hour, two GB of venvs, Java)
+	$(PYTHON) benchmarks/venvs.py
+	$(PEERS)-hubbub/bin/python benchmarks/groupby.py
+	$(PEERS)-hubbub/bin/python benchmarks/quantiles.py
+
 clean:
-	rm -rf $(VENV) $(PEERS) .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage dist
+	rm -rf $(VENV) $(PEERS) $(PEERS)-* .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage dist

@@ -39,6 +39,7 @@ def write(name: str, rows: list[dict[str, Any]], table: str) -> None:
     """Writes results/NAME.json and results/NAME.md, and prints the table."""
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
     packages = ("hubbub", "numpy", "opendp", "diffprivlib", "dp-accounting", "prv-accountant", "opacus", "autodp")
+    packages += ("duckdb", "ibis-framework", "polars")
     about = {
         "commit": commit.stdout.strip(),
         "date": time.strftime("%Y-%m-%d"),

@@ -127,6 +127,16 @@ def test_private_keys_need_a_delta_and_enough_people() -> None:
         assert abs(got["n"][0] - 1990) < 60
 
 
+def test_private_keys_may_be_asked_for_alone() -> None:
+    frame = pd.DataFrame({"person": range(500), "shop": ["big"] * 250 + ["wide"] * 249 + ["own"]})
+    table = protected(frame, columns={"shop": "key"}, max_groups=1, max_rows=1)
+    question = "SELECT shop FROM t GROUP BY shop ORDER BY shop"
+    assert table.sql(question, epsilon=1, delta=1e-6).to_pandas()["shop"].tolist() == ["big", "wide"]
+    assert table.explain(question, epsilon=1, delta=1e-6).plan.noisy == ()
+    with pytest.raises(QueryRefused, match="without an aggregate"):
+        protected().sql("SELECT ward FROM t GROUP BY ward", epsilon=1)
+
+
 def test_joins_with_a_public_table() -> None:
     public = {"wards": pd.DataFrame({"ward": ["north", "south"], "side": ["up", "down"], "weight": [2, 3]})}
     table = protected(public=public)

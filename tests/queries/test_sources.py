@@ -33,12 +33,13 @@ def test_every_source_gives_the_same(tmp_path: Path) -> None:
     arrow = pa.Table.from_pandas(frame)
     frame.to_csv(tmp_path / "visits.csv", index=False)
     frame.to_csv(tmp_path / "visits.csv.gz", index=False)
+    frame.to_csv(tmp_path / "visits.of.2020.csv.gz", index=False)
     frame.to_csv(tmp_path / "visits.tsv", index=False, sep="\t")
     pq.write_table(arrow, tmp_path / "visits.parquet")
     want = answers(frame)
     for source in (arrow, pl.from_arrow(arrow), pl.from_arrow(arrow).lazy()):
         assert answers(source) == near(want)
-    for name in ("visits.csv", "visits.csv.gz", "visits.tsv", "visits.parquet"):
+    for name in ("visits.csv", "visits.csv.gz", "visits.of.2020.csv.gz", "visits.tsv", "visits.parquet"):
         assert answers(tmp_path / name) == near(want), name
         assert answers(str(tmp_path / name)) == near(want), name
 

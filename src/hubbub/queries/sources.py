@@ -59,7 +59,7 @@ def _arrow(source: Any) -> Any:
 
 def _file(path: Path, name: str, columns: Mapping[str, Column] | None) -> Any:
     connection = ibis().duckdb.connect()
-    kind = path.suffixes[0] if path.suffixes else ""
+    kind = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
     if not path.exists():
         raise ParameterError(name, str(path), "does not exist")
     if kind in (".csv", ".tsv"):

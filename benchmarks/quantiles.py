@@ -1,0 +1,156 @@
+"""Quantiles of lognormal data: rank errors of hubbub, diffprivlib, OpenDP and Tumult, in one run.
+
+Every record is a person; the bounds 0 and 100 are public; one epsilon for each quantile. The rank error is how far the
+share of records below the answer is from the share asked for; medians over seeds. hubbub is asked through a protected
+table, for OpenDP a thousand candidates are listed (with fewer it is worse). Tumult is slow: it gets fewer seeds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+from report import write
+from venvs import run
+
+SHARES = (0.25, 0.5, 0.9, 0.99)
+EPSILONS = (0.1, 1.0)
+LOW, HIGH = 0.0, 100.0
+CANDIDATES = 1000
+LIMIT = 1800.0
+SLOW = 3
+"""Seeds of Tumult, at most."""
+
+Ask = Callable[[float], float]
+"""From a share to a quantile."""
+
+
+def records(size: int) -> Any:
+    return np.clip(np.random.default_rng(11).lognormal(1.0, 1.0, size), LOW, HIGH)
+
+
+def rank_error(ordered: Any, share: float, answer: float) -> float:
+    below, upto = (float(np.searchsorted(ordered, answer, side)) / len(ordered) for side in ("left", "right"))
+    return max(0.0, below - share, share - upto)
+
+
+def hubbub_part(data: Any, epsilon: float) -> Ask:
+    import pyarrow as pa
+
+    import hubbub as hb
+
+    budget = hb.Budget(epsilon=10**6)
+    table = hb.protect(pa.table({"v": data}), columns={"v": (LOW, HIGH)}, budget=budget)
+    return lambda share: float(table.quantile("v", share, epsilon=epsilon))
+
+
+def diffprivlib_part(data: Any, epsilon: float) -> Ask:
+    from diffprivlib.tools import percentile
+
+    return lambda share: float(percentile(data, 100 * share, epsilon=epsilon, bounds=(LOW, HIGH)))
+
+
+def opendp_part(data: Any, epsilon: float) -> Ask:
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    space = dp.vector_domain(dp.atom_domain(T="f64", nan=False)), dp.symmetric_distance(), dp.max_divergence()
+    candidates = np.linspace(LOW, HIGH, CANDIDATES + 1).tolist()
+
+    def made(share: float, scale: float) -> Any:
+        return dp.m.make_private_quantile(*space, candidates=candidates, alpha=share, scale=scale)
+
+    ready = {share: made(share, made(share, 1.0).map(1) / epsilon * (1 + 1e-9)) for share in SHARES}
+    return lambda share: float(ready[share](data))
+
+
+def tumult_part(data: Any, epsilon: float) -> Ask:
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYSPARK_SUBMIT_ARGS"] = "--driver-memory 6g --conf spark.ui.enabled=false pyspark-shell"
+    import pandas as pd
+    from pyspark.sql import SparkSession
+    from tmlt.analytics import AddOneRow, PureDPBudget, QueryBuilder, Session
+
+    os.chdir(tempfile.mkdtemp())  # where Spark and Tumult leave things
+    spark = SparkSession.builder.master("local[2]").config("spark.sql.shuffle.partitions", "2").getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    frame = spark.createDataFrame(pd.DataFrame({"v": data})).cache()
+
+    def ask(share: float) -> float:
+        session = Session.from_dataframe(PureDPBudget(epsilon), "t", frame, protected_change=AddOneRow())
+        asked = QueryBuilder("t").quantile("v", share, LOW, HIGH, "q")
+        return float(session.evaluate(asked, PureDPBudget(epsilon)).toPandas()["q"][0])
+
+    return ask
+
+
+PARTS = {
+    "hubbub": (hubbub_part, "duckdb"),
+    "diffprivlib": (diffprivlib_part, "diffprivlib"),
+    "opendp": (opendp_part, "opendp"),
+    "tumult": (tumult_part, "tmlt.analytics"),
+}
+
+
+def measured(part: str, size: int, epsilon: float, seeds: int) -> dict[str, Any]:
+    opened, package = PARTS[part]
+    data = records(size)
+    ordered, ask = np.sort(data), opened(data, epsilon)
+    errors, times = {}, []
+    for share in SHARES:
+        found = []
+        for _ in range(min(seeds, SLOW) if part == "tumult" else seeds):
+            start = time.perf_counter()
+            answer = ask(share)
+            times.append(time.perf_counter() - start)
+            found.append(rank_error(ordered, share, answer))
+        errors[str(share)] = {"median": statistics.median(found), "mean": statistics.mean(found)}
+    result = {"part": part, "size": size, "epsilon": epsilon, "version": metadata.version(package)}
+    return {**result, "seconds": statistics.median(times), "seeds": len(found), "errors": errors}
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    heads = ["records", "epsilon", "", *(f"rank error at {s}" for s in SHARES), "ms", "seeds"]
+    lines = ["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
+    for row in sorted(rows, key=lambda r: (r.get("size", 0), r.get("epsilon", 0))):
+        if "missing" in row:
+            lines.append(f"| | | {row['part']} | missing: {row['missing']} |")
+            continue
+        cells = [f"{row['size']:.0e}", f"{row['epsilon']:g}", row["part"]]
+        for share in SHARES:
+            error = row["errors"][str(share)]
+            cells.append(f"{error['median']:.1e} ({error['mean']:.1e})")
+        lines.append("| " + " | ".join([*cells, f"{1000 * row['seconds']:.3g}", str(row["seeds"])]) + " |")
+    return "\n".join([*lines, "", "Rank errors: medians over the seeds (and means)."])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sizes", type=lambda n: int(float(n)), nargs="+", default=[10**4, 10**5])
+    parser.add_argument("--seeds", type=int, default=50)
+    parser.add_argument("--parts", nargs="+", choices=list(PARTS), default=list(PARTS))
+    parser.add_argument("--part", help=argparse.SUPPRESS)
+    o = parser.parse_args()
+    if o.part:
+        for size in o.sizes:
+            for epsilon in EPSILONS:
+                print(json.dumps(measured(o.part, size, epsilon, o.seeds)), flush=True)
+        return
+    rows = []
+    for part in o.parts:
+        for row in run(part, __file__, "--part", part, "--seeds", o.seeds, "--sizes", *o.sizes, limit=LIMIT):
+            rows.append({"part": part, **row})
+    write("quantiles", rows, table(rows))
+
+
+if __name__ == "__main__":
+    main()
