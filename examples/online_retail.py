@@ -32,8 +32,6 @@ lines = hb.protect(
     unit="CustomerID",
     columns=columns,
     budget=budget,
-    max_groups=None,
-    max_rows=None,
     max_total_rows=100,
 )
 revenue = "sum(least(Quantity * UnitPrice, 50)) AS revenue"

@@ -27,8 +27,6 @@ marks = hb.protect(
     unit="s",
     columns=columns,
     budget=budget,
-    max_groups=None,
-    max_rows=None,
     max_total_rows=30,
 )
 

@@ -56,10 +56,13 @@ def test_contribution_norms_are_those_of_the_worst_person(groups: int, rows: int
 
 
 def test_a_person_must_be_bounded() -> None:
-    for caps in ({"max_groups": None}, {"max_rows": None}, {"max_groups": 0}, {"max_rows": -1}, {"max_total_rows": 0}):
+    for caps in ({"max_groups": 0}, {"max_rows": -1}, {"max_total_rows": 0}):
         with pytest.raises(HubbubError):
             Schema.declare("t", "person", {}, **caps)
-    assert Schema.declare("t", "p", {}, max_groups=None, max_rows=None, max_total_rows=7).contribution.most_rows == 7
+    assert Schema.declare("t", "p", {}).contribution == Contribution(1, 1)
+    assert Schema.declare("t", "p", {}, max_groups=3, max_rows=None).contribution == Contribution(3, 1)
+    assert Schema.declare("t", "p", {}, max_total_rows=7).contribution.most_rows == 7
+    assert Schema.declare("t", "p", {}, max_groups=3, max_total_rows=7).contribution == Contribution(3, 7, 7)
     with pytest.raises(HubbubError, match="every row a person"):
         Schema.declare("t", None, {}, max_rows=2)
 

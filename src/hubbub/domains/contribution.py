@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from hubbub.errors import ParameterError
 from hubbub.numeric.rational import count
 from hubbub.privacy.loss import Neighbours
 
@@ -40,15 +39,12 @@ class Contribution:
 
     @classmethod
     def of(cls, max_groups: int | None, max_rows: int | None, max_total_rows: int | None) -> Contribution:
-        """From the arguments of ``protect``; None means no cap of its own, which needs a total."""
-        if max_total_rows is None and (max_groups is None or max_rows is None):
-            name = "max_groups" if max_groups is None else "max_rows"
-            raise ParameterError(name, None, "leaves a person's influence unbounded", f"give {name} or max_total_rows")
-        total = max_total_rows
+        """From the arguments of ``protect``; a cap not given is 1, or none of its own where the total is given."""
+        otherwise = 1 if max_total_rows is None else max_total_rows
         return cls(
-            groups=max_groups if max_groups is not None else (total or 1),
-            rows=max_rows if max_rows is not None else (total or 1),
-            total=total,
+            groups=otherwise if max_groups is None else max_groups,
+            rows=otherwise if max_rows is None else max_rows,
+            total=max_total_rows,
         )
 
     def within(self, groups: int | None) -> Contribution:

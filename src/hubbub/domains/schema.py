@@ -30,8 +30,8 @@ class Schema:
         unit: str | None,
         columns: Mapping[str, Any],
         *,
-        max_groups: int | None = 1,
-        max_rows: int | None = 1,
+        max_groups: int | None = None,
+        max_rows: int | None = None,
         max_total_rows: int | None = None,
         neighbours: Neighbours = "add-remove",
     ) -> Schema:
@@ -46,12 +46,12 @@ class Schema:
             raise ParameterTypeError("columns", columns, "must be a dict of column name to declaration")
         if unit is not None and not isinstance(unit, str):
             raise ParameterTypeError("unit", unit, "must name the column that says whose row it is, or be None")
-        if unit is None and (max_groups, max_rows, max_total_rows) != (1, 1, None):
+        if unit is None and (max_groups or 1, max_rows or 1, max_total_rows or 1) != (1, 1, 1):
             raise ParameterError(
                 "unit",
                 None,
                 "makes every row a person of its own",
-                "leave max_groups and max_rows at 1, or name the unit",
+                "leave out max_groups, max_rows and max_total_rows, or name the unit",
             )
         declared = {str(n): column(str(n), spec) for n, spec in columns.items()}
         folded: dict[str, str] = {}

@@ -34,8 +34,8 @@ def protect(
     unit: str | None = None,
     columns: Mapping[str, Any],
     budget: Budget | None = None,
-    max_groups: int | None = 1,
-    max_rows: int | None = 1,
+    max_groups: int | None = None,
+    max_rows: int | None = None,
     max_total_rows: int | None = None,
     neighbours: Neighbours = "add-remove",
     public: Mapping[str, Any] | None = None,
@@ -44,8 +44,9 @@ def protect(
 
     ``unit`` names the column that says whose row it is (None: every row is a person). ``columns`` declares what may be
     used: bounds (low, high), a list of public categories, "key" for private keys. ``max_groups``, ``max_rows`` (in each
-    group) and ``max_total_rows`` bound what counts of one person. ``public`` names tables that hold nothing private and
-    may be joined. Questions are charged to ``budget``; without one, each must be given its own.
+    group) and ``max_total_rows`` bound what counts of one person: one row, unless they say more; with a total, the
+    other two need not be given. ``public`` names tables that hold nothing private and may be joined. Questions are
+    charged to ``budget``; without one, each must be given its own.
     """
     schema = Schema.declare(
         name,
