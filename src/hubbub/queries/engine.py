@@ -243,12 +243,15 @@ class _Index:
 
     def collect(self, found: Mapping[str, list[Any]], names: list[str], column: str, choice: Choice) -> list[Any]:
         """For each group, the values of a chosen aggregate's argument and how often each occurs."""
-        lists: list[tuple[list[Any], list[int]]] = [([], []) for _ in self.keys]
-        for key, value, times in zip(self._tuples(found, names), found[column], found["hb_times"], strict=True):
-            place = self._place.get(key)
-            if place is not None:
-                lists[place][0].append(value)
-                lists[place][1].append(int(times))
+        if not names:  # one group: all of them, which may be as many as there are rows
+            lists = [(found[column], found["hb_times"])]
+        else:
+            lists = [([], []) for _ in self.keys]
+            for key, value, times in zip(self._tuples(found, names), found[column], found["hb_times"], strict=True):
+                place = self._place.get(key)
+                if place is not None:
+                    lists[place][0].append(value)
+                    lists[place][1].append(int(times))
         if choice.aggregate.function in ("quantile", "best price"):
             return [Counted(np.array(v, np.int64), np.array(t, np.int64)) for v, t in lists]
         return [dict(zip(v, t, strict=True)) for v, t in lists]
