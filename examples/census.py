@@ -43,7 +43,7 @@ print(f"picture: {picture}\n")
 # %% Quartiles of income (in codes), all three for one price
 print(persons.quantile("INCTOT", [0.25, 0.5, 0.75], epsilon=0.5), "\n")
 
-# %% Eighteen hundred cells: which places have grown the most in the last year? Ordered by released values only
+# %% Two counts in each of 181 places: which have grown the most in the last year? Ordered by released values only
 places = persons.sql(
     """SELECT PUMA, count_if(YEAR = 6) - count_if(YEAR = 5) AS growth
        FROM persons GROUP BY PUMA ORDER BY growth DESC LIMIT 5""",
