@@ -160,7 +160,7 @@ def _one_direction(parts: Parts, forward: bool, delta: float) -> Truth:
     if len(good) < 2:
         raise Unresolved
     if abs(good[0].epsilon - good[1].epsilon) > 2 * (good[0].doubt + good[1].doubt):
-        raise ArithmeticError(f"{good[0]} but {good[1]}")
+        raise Unresolved(f"{good[0]} but {good[1]}")
     return good[0]
 
 
