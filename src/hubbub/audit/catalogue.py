@@ -11,6 +11,7 @@ from hubbub.mechanisms import (
     DiscreteGaussian,
     Exponential,
     Gaussian,
+    KeySelection,
     Laplace,
     Mechanism,
     NoisyMax,
@@ -54,4 +55,10 @@ def cells() -> Iterator[Cell]:
         yield Cell("NoisyMax, Laplace", e, NoisyMax(1, epsilon=e, noise="laplace"), [1, 0, 0], [0, 1, 1], sharp=False)
         yield Cell("TopK", e, TopK(1, k=2, epsilon=e), [1, 1, 0, 0], [0, 0, 1, 1], sharp=False)
         yield Cell("AboveThreshold", e, AboveThreshold(1, threshold=1, epsilon=e), [0, 0, 1], [1, 1, 0], sharp=False)
+        keys = KeySelection(epsilon=e, delta=DELTA, max_groups=1)
+        many = keys.threshold
+        yield Cell("KeySelection", e, keys, {"a": many, "b": 1}, {"a": many - 1, "b": 1}, sharp=False)
+        keys = KeySelection(epsilon=e, delta=DELTA, max_groups=2, noise="gaussian")
+        many = keys.threshold
+        yield Cell("KeySelection, Gaussian", e, keys, {"a": many, "b": 1}, {"a": many - 1}, sharp=False)
         yield Cell("Quantile", e, Quantile(0.5, bounds=(0, 8), epsilon=e), [1, 1, 7, 7], [1, 7, 7], sharp=False)

@@ -1,6 +1,7 @@
 """Mechanisms: frozen values with public parameters. What goes into ``release`` is private, what comes out is not."""
 
 from hubbub.mechanisms.gaussian import DiscreteGaussian, Gaussian
+from hubbub.mechanisms.keys import KeySelection
 from hubbub.mechanisms.laplace import Laplace, TruncatedLaplace
 from hubbub.mechanisms.mechanism import Mapped, Mechanism
 from hubbub.mechanisms.quantile import Quantile
@@ -14,6 +15,7 @@ __all__ = [
     "Estimate",
     "Exponential",
     "Gaussian",
+    "KeySelection",
     "Laplace",
     "Mapped",
     "Mechanism",
