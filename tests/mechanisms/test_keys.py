@@ -72,7 +72,7 @@ def test_the_known_threshold() -> None:
 
 def test_common_keys_are_shown_with_their_numbers() -> None:
     for noise in ("truncated", "gaussian"):
-        m = KeySelection(epsilon=1.0, delta=1e-6, max_groups=3, noise=noise)
+        m = KeySelection(epsilon=1.0, delta=1e-12, max_groups=3, noise=noise)
         for _ in range(20):
             found = m.release({("é", 1): 10_000, None: 20_000, "rare": 1})
             assert set(found) == {("é", 1), None}

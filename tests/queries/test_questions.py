@@ -119,7 +119,7 @@ def test_private_keys_need_a_delta_and_enough_people() -> None:
         protected().sql("SELECT shop, count(*) FROM t GROUP BY shop", epsilon=1)
     frame = pd.DataFrame({"person": range(2000), "shop": ["big"] * 1990 + [f"own{i}" for i in range(10)]})
     table = protected(frame, columns={"shop": "key"}, max_groups=1, max_rows=1)
-    for delta in (1e-6, 1e-3):
+    for delta in (1e-12, 1e-9):
         got = table.sql(
             "SELECT shop, count(*) AS n, count(DISTINCT person) AS p FROM t GROUP BY shop", epsilon=1, delta=delta
         )
@@ -214,8 +214,14 @@ def test_bounds_are_suggested_privately() -> None:
     low, high = table.suggest_bounds("income", epsilon=0.5)
     assert 16 <= low <= 256
     assert 2**15 <= high <= 2**19
-    with pytest.raises(HubbubError):
-        hb.protect(pd.DataFrame({"x": [1.0]}), columns={}, budget=hb.Budget(epsilon=1)).suggest_bounds("x", epsilon=0.1)
+    refused = 0
+    for _ in range(5):  # one time in two hundred, noise is taken for a full bin
+        lone = hb.protect(pd.DataFrame({"x": [1.0]}), columns={}, budget=hb.Budget(epsilon=1))
+        try:
+            lone.suggest_bounds("x", epsilon=0.1)
+        except HubbubError:
+            refused += 1
+    assert refused
 
 
 def test_an_answer_converts_and_maps_for_free() -> None:
