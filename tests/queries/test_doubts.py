@@ -17,6 +17,9 @@ from queries.tables import SURE, protected, visits
 import hubbub as hb
 from hubbub.domains import Number
 from hubbub.errors import EngineFailure, HubbubError, ParameterError, QueryRefused
+from hubbub.queries.measures import Measure
+from hubbub.queries.plan import Noisy
+from hubbub.queries.release import _noised
 
 
 def rows(frame: Any, columns: dict[str, Any], **options: Any) -> Any:
@@ -247,3 +250,11 @@ def test_a_price_of_many_digits_is_not_exceeded() -> None:
         )
         assert explained.epsilon <= epsilon
         hb.Budget(epsilon=epsilon).spend(explained.loss)
+
+
+def test_finer_steps_do_not_wrap_around() -> None:
+    """A sum near 2**62, multiplied for Gaussian noise of an irrational sensitivity, is still itself."""
+    measure = Measure("rows")
+    noisy = Noisy(measure, hb.Gaussian(18318, sigma=1000.0), 4096)
+    sums = np.array([[2**61, -(2**61), 7]])
+    assert _noised(noisy, sums)[0].tolist() == pytest.approx([2.0**61, -(2.0**61), 7.0], rel=1e-12, abs=5)

@@ -40,7 +40,9 @@ def _noised(noisy: Noisy, sums: NDArray[Any]) -> NDArray[Any]:
     """Sums with noise, as floats (counts beyond 2**53 lose their last digits after the noise, not before)."""
     if noisy.mechanism is None:
         return np.asarray(sums, dtype=float)
-    flat = sums.ravel() * noisy.fineness
+    flat = sums.ravel()
+    if noisy.fineness > 1:  # as Python integers: a product of 64-bit ones could wrap around
+        flat = flat.astype(object) * noisy.fineness
     released = noisy.mechanism.release([int(v) for v in flat] if flat.dtype == object else flat)
     return np.asarray(released, dtype=float).reshape(sums.shape) / noisy.fineness
 
