@@ -45,7 +45,7 @@ mutants: $(VENV)/installed  ## plants known bugs one at a time; at least 95 % mu
 reference: $(VENV)/installed  ## the accountant against the truth in thousands of random settings; prints the worst
 	$(BIN)/python tests/privacy/reference.py --settings 2200 --seed 1 --jobs $(CORES)
 
-audit: $(VENV)/installed  ## every shipped mechanism audited with a million releases of each input
+audit: $(VENV)/installed  ## every shipped mechanism audited with a million releases of each input (four for small Gaussians)
 	$(BIN)/hubbub audit --samples 1000000 --jobs $(CORES)
 
 format: $(VENV)/installed  ## rewrite files in the house's format

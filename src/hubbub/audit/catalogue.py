@@ -36,6 +36,8 @@ class Cell:
     neighbour: Any
     sharp: bool
     """Whether the claim is attained on this pair, so that an audit should see nearly all of it."""
+    effort: int = 1
+    """How many times as many releases it takes to see that: a Gaussian of small mu hides longest."""
 
 
 def cells() -> Iterator[Cell]:
@@ -44,8 +46,9 @@ def cells() -> Iterator[Cell]:
         yield Cell("Laplace, integer", e, Laplace(1, epsilon=e), 0, 1, sharp=True)
         yield Cell("Laplace, float", e, Laplace(1.0, epsilon=e), 0.0, 1.0, sharp=True)
         yield Cell("TruncatedLaplace", e, TruncatedLaplace(1, epsilon=e, delta=DELTA), 0, 1, sharp=True)
-        yield Cell("Gaussian, integer", e, Gaussian(1, epsilon=e, delta=DELTA), 0, 1, sharp=e >= 1)
-        yield Cell("Gaussian, float", e, Gaussian(1.0, epsilon=e, delta=DELTA), 0.0, 1.0, sharp=e >= 1)
+        hidden = 4 if e <= 1 else 1
+        yield Cell("Gaussian, integer", e, Gaussian(1, epsilon=e, delta=DELTA), 0, 1, sharp=e >= 1, effort=hidden)
+        yield Cell("Gaussian, float", e, Gaussian(1.0, epsilon=e, delta=DELTA), 0.0, 1.0, sharp=e >= 1, effort=hidden)
         yield Cell("DiscreteGaussian", e, DiscreteGaussian(1, epsilon=e, delta=DELTA), 0, 1, sharp=False)
         yield Cell("RandomizedResponse", e, RandomizedResponse(epsilon=e), 0, 1, sharp=True)
         yield Cell("RandomizedResponse, 5", e, RandomizedResponse(epsilon=e, categories=5), 0, 4, sharp=True)

@@ -72,7 +72,7 @@ def _reports(plan: Plan) -> Iterator[Report]:
 
 
 def _audited(cell: Cell, samples: int) -> Report:
-    return audit(cell.mechanism, cell.x, cell.neighbour, samples=samples)
+    return audit(cell.mechanism, cell.x, cell.neighbour, samples=samples * cell.effort)
 
 
 def table(found: list[tuple[Cell, Report]]) -> Table:
