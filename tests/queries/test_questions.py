@@ -11,6 +11,7 @@ from queries.tables import COLUMNS, SURE, protected, visits
 
 import hubbub as hb
 from hubbub.errors import HubbubError, ParameterError, QueryRefused
+from hubbub.queries.questions import Asked
 from hubbub.queries.release import release
 
 
@@ -239,6 +240,47 @@ def test_an_answer_converts_and_maps_for_free() -> None:
     assert np.sum(answer.consistent("n", 60)["n"]) == pytest.approx(60)
     assert "±" in repr(answer)
     assert answer.plot().to_dict()["layer"]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT ward, count(*) AS n, sum(price) AS s, avg(age) AS a FROM t GROUP BY ward",
+        "SELECT avg(age) / 0 AS nothing, median(age) AS m, mode(ward) AS w FROM t",
+        "SELECT ward, count(*) AS n FROM t GROUP BY ward HAVING n > 1e9",
+    ],
+)
+def test_an_answer_survives_its_json(sql: str) -> None:
+    answer = protected().sql(sql, epsilon=1)
+    back = hb.queries.Answer.from_json(answer.to_json())
+    assert repr(back) == repr(answer)
+    assert json.loads(back.to_json())["columns"] == json.loads(answer.to_json())["columns"]
+    for confidence in (0.5, 0.9, 0.95):
+        told, here = back.intervals(confidence), answer.intervals(confidence)
+        assert list(told) == list(here)
+        for name in told:
+            for one, other in zip(told[name], here[name], strict=True):
+                assert one.tolist() == pytest.approx(other.tolist(), rel=0.02, abs=0.02, nan_ok=True)
+
+
+def test_questions_travel_and_bad_ones_are_refused() -> None:
+    grouped = protected().where("age > 18").group_by("ward")
+    question = grouped.agg(n=hb.count(), q=hb.quantile("age", 0.9), b=hb.best_price("price", [1, 2.5]))
+    told = json.loads(json.dumps(question.asked.to_json()))
+    assert Asked.from_json(told) == question.asked
+    for bad in (
+        {"function": "quantile", "of": "age", "parameters": [2]},
+        {"function": "sum"},
+        {"function": "drop", "of": "age"},
+        {"function": "top", "of": "ward", "parameters": [1.5]},
+        {"function": "best price", "of": "price", "parameters": []},
+    ):
+        with pytest.raises(ParameterError):
+            Asked.from_json({"aggregates": {"x": bad}})
+    with pytest.raises(ParameterError):
+        Asked.from_json({"aggregates": {}})
+    with pytest.raises(QueryRefused, match="same name"):
+        protected().group_by("ward").agg(ward=hb.count())
 
 
 def test_quantiles_are_drawn_as_a_curve() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from hubbub.errors import ParameterError, ParameterTypeError
 from hubbub.numeric.rational import Number, rational
@@ -125,6 +125,31 @@ def best_price(expression: str, prices: Sequence[Number]) -> Ask:
     if not listed or any(rational("prices", p) <= 0 for p in listed):
         raise ParameterError("prices", list(listed), "must be a list of positive numbers")
     return Ask("best price", expression, listed)
+
+
+def written(function: str, expression: str | None, parameters: Sequence[Number]) -> Ask:
+    """An aggregate told by its parts, as it comes over a wire; refused unless one of the functions here could have made
+    it.
+
+    >>> written("quantile", "age", [0.5]) == median("age")
+    True
+    """
+    match function, expression, list(parameters):
+        case "count units", None, []:
+            return Ask("count units")
+        case "count", _, []:
+            return count(expression)
+        case "count distinct" | "sum" | "mean" | "variance" | "stddev" | "mode", str(), []:
+            return Ask(function, expression)
+        case "quantile", str(), [q]:
+            return quantile(expression, q)
+        case "top", str(), [int(k)]:
+            return top(expression, k)
+        case "best price", str(), prices:
+            return best_price(expression, prices)
+    raise ParameterError(
+        "function", function, "is not an aggregate of these parts", f"there are: {', '.join(get_args(Function))}"
+    )
 
 
 def _share(q: Number) -> Number:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -143,25 +142,17 @@ class Answer:
         return pa.table({c.name: pa.array(c.values.tolist()) for c in self.columns})
 
     def to_json(self) -> str:
-        """Values, intervals and receipt as JSON."""
-        intervals = {n: [list(map(float, low)), list(map(float, high))] for n, (low, high) in self.intervals().items()}
-        return json.dumps(
-            {
-                "columns": {c.name: [_plain(v) for v in c.values] for c in self.columns},
-                "keys": [c.name for c in self.columns if c.key],
-                "intervals": intervals,
-                "confidence": 0.95,
-                "receipt": {
-                    "epsilon": self.receipt.epsilon,
-                    "delta": self.receipt.delta,
-                    "unit": self.receipt.unit,
-                    "neighbours": self.receipt.neighbours,
-                    "note": self.receipt.note,
-                    "loss": json.loads(self.receipt.loss.to_json()),
-                },
-            },
-            default=str,
-        )
+        """Values, intervals and receipt as JSON; ``Answer.from_json`` reads it."""
+        from hubbub.queries.wire import to_json
+
+        return to_json(self)
+
+    @classmethod
+    def from_json(cls, text: str) -> Answer:
+        """The answer that ``to_json`` wrote, with intervals as fine as it tells."""
+        from hubbub.queries.wire import from_json
+
+        return from_json(text)
 
     def plot(self, value: str | None = None) -> Any:
         """A bar chart of one released column (the first, unless named) over the groups, with 95 % intervals; if there
@@ -218,10 +209,6 @@ def _mapped(c: Column, function: Callable[[NDArray[Any]], Any]) -> Column:
     inner = c.simulate
     simulate = None if inner is None else (lambda part: np.asarray(function(inner(part))))
     return replace(c, values=np.asarray(function(c.values)), simulate=simulate)
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def _cell(c: Column, i: int, ends: dict[str, tuple[NDArray[Any], NDArray[Any]]]) -> str:

@@ -16,6 +16,7 @@ from hubbub.queries.aggregates import HIGHEST, LOWEST, Aggregate, Ask, Function
 from hubbub.queries.expressions import Expression
 from hubbub.queries.kinds import Listed, Secret, Time, Truth, Whole
 from hubbub.queries.query import Join, Order, Output, Query
+from hubbub.queries.questions import Asked
 from hubbub.queries.released import Released, combine, of_aggregate, of_constant, of_key
 from hubbub.queries.sources import PublicTable
 from hubbub.queries.sql import FALLBACK, ExpressionReader, number, parse, parse_expression
@@ -39,6 +40,18 @@ class StatementReader:
             return Aggregate("count units")
         argument = None if ask.expression is None else self.expression(ask.expression)
         return checked(Aggregate(ask.function, argument, ask.parameters))
+
+    def question(self, asked: Asked) -> Query:
+        """The question somebody put, in SQL or by methods."""
+        if asked.sql is not None:
+            return self.statement(asked.sql)
+        keys = tuple((name, self.expression(text)) for name, text in asked.keys)
+        outputs = [Output(name, of_key(name)) for name, _ in keys]
+        outputs += [Output(name, of_aggregate(self.aggregate(a))) for name, a in asked.asks]
+        if len({o.name for o in outputs}) < len(outputs):
+            raise QueryRefused("two columns of the same name", "name them differently")
+        where = None if asked.where is None else c.condition(self.expression(asked.where))
+        return Query(tuple(outputs), keys, where)
 
     def statement(self, text: str) -> Query:
         """The question a SELECT statement asks."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from hubbub.domains.columns import Category, Number
@@ -12,15 +13,15 @@ from hubbub.errors import EngineFailure, HubbubError, ParameterError, ParameterT
 from hubbub.numeric import rational as exact
 from hubbub.privacy.budget import Budget
 from hubbub.privacy.loss import Neighbours
-from hubbub.queries import aggregates as ask
 from hubbub.queries import suggestion
 from hubbub.queries.answers import Answer, Receipt
+from hubbub.queries.asking import Asking
 from hubbub.queries.engine import Engine, Prepared, check_unit
 from hubbub.queries.explanation import Explanation, price_for_error
 from hubbub.queries.expressions import from_column
 from hubbub.queries.plan import Plan, make_plan
 from hubbub.queries.query import Query
-from hubbub.queries.questions import Grouped, Question, binned
+from hubbub.queries.questions import Asked, Question
 from hubbub.queries.release import rehearse, release
 from hubbub.queries.sensitivity import of_questions
 from hubbub.queries.sources import as_ibis, as_public, described
@@ -66,7 +67,15 @@ def protect(
     return Table(schema, as_ibis(source, "source", schema.columns), budget, tables)
 
 
-class Table:
+@dataclass(frozen=True, eq=False)
+class Ready:
+    """A question of a table, planned and prepared, that nobody has paid for yet."""
+
+    plan: Plan
+    prepared: Prepared
+
+
+class Table(Asking):
     """Made by ``protect``. Public: its schema and budget. Private: the rows, which only the engine sees."""
 
     def __init__(self, schema: Schema, table: Any, budget: Budget | None, public: Mapping[str, Any]) -> None:
@@ -87,12 +96,13 @@ class Table:
         whose = f"unit {self.schema.unit}" if self.schema.unit else "every row a person"
         return f"<protected table {self.schema.name} ({whose}; {kinds})>"
 
-    def sql(self, text: str, **price: Any) -> Answer:
-        """The private answer to a SELECT statement; see ``Question.release`` for the price."""
-        return Question(self, self._reader.statement(text), text).release(**price)
-
     def explain(
-        self, question: str | Question, *, epsilon: exact.Number | None = None, delta: exact.Number = 0.0, **goal: Any
+        self,
+        question: str | Question[Any],
+        *,
+        epsilon: exact.Number | None = None,
+        delta: exact.Number = 0.0,
+        **goal: Any,
     ) -> Explanation:
         """What a question would cost and how large its error would be. Spends nothing and reads no row."""
         return Explanation(self._plan(self._query(question), epsilon, delta, **goal))
@@ -112,75 +122,27 @@ class Table:
         query = suggestion.query(column, self._types)
         return suggestion.bounds(self._answer(query, epsilon, 0.0, budget, f"bounds of {column}"))
 
-    def group_by(self, *keys: str | tuple[str, str]) -> Grouped:
-        """Questions by group: names of columns or expressions."""
-        return Grouped(self, keys, None)
-
-    def where(self, condition: str) -> Grouped:
-        """Questions of the rows for which a condition (in SQL) is true."""
-        return Grouped(self, (), condition)
-
-    def agg(self, **asks: ask.Ask) -> Question:
-        """Several aggregates of the whole table."""
-        return Grouped(self, (), None).agg(**asks)
-
-    def count(self, expression: str | None = None, **price: Any) -> Answer:
-        """How many rows."""
-        return self.agg(count=ask.count(expression)).release(**price)
-
-    def count_distinct(self, expression: str | None = None, **price: Any) -> Answer:
-        """How many people, or how many different values."""
-        return self.agg(count=ask.count_distinct(expression)).release(**price)
-
-    def sum(self, expression: str, **price: Any) -> Answer:
-        """The total of a column or expression."""
-        return self.agg(sum=ask.sum(expression)).release(**price)
-
-    def mean(self, expression: str, **price: Any) -> Answer:
-        """The average of a column or expression."""
-        return self.agg(mean=ask.mean(expression)).release(**price)
-
-    def variance(self, expression: str, **price: Any) -> Answer:
-        """The variance of a column or expression."""
-        return self.agg(variance=ask.variance(expression)).release(**price)
-
-    def stddev(self, expression: str, **price: Any) -> Answer:
-        """The standard deviation of a column or expression."""
-        return self.agg(stddev=ask.stddev(expression)).release(**price)
-
-    def quantile(self, expression: str, q: exact.Number | Sequence[exact.Number] = 0.5, **price: Any) -> Answer:
-        """The value below which a share q lies; of several shares, one column each."""
-        shares = list(q) if isinstance(q, Sequence) else [q]
-        names = ["quantile"] if len(shares) == 1 else [f"q{s}" for s in shares]
-        asks = {n: ask.quantile(expression, s) for n, s in zip(names, shares, strict=True)}
-        return self.agg(**asks).release(**price)
-
-    def median(self, expression: str, **price: Any) -> Answer:
-        """The middle value of a column or expression."""
-        return self.agg(median=ask.median(expression)).release(**price)
-
-    def mode(self, expression: str, **price: Any) -> Answer:
-        """The most frequent of a column's public values."""
-        return self.agg(mode=ask.mode(expression)).release(**price)
-
-    def top(self, expression: str, k: int, **price: Any) -> Answer:
-        """The k most frequent of a column's public values."""
-        return self.agg(top=ask.top(expression, k)).release(**price)
-
-    def best_price(self, expression: str, prices: Sequence[exact.Number], **price: Any) -> Answer:
-        """The price with the largest takings, if rows say what each person would pay."""
-        return self.agg(price=ask.best_price(expression, prices)).release(**price)
-
-    def histogram(self, expression: str, bins: Sequence[exact.Number] | None = None, **price: Any) -> Answer:
-        """How many rows have each category, or lie in each bin between the given edges."""
-        return self.group_by(*binned(expression, bins)).agg(count=ask.count()).release(**price)
-
-    def _query(self, question: Any) -> Query:
+    def _query(self, question: str | Question[Any]) -> Query:
         if isinstance(question, str):
             return self._reader.statement(question)
-        if isinstance(question, Question) and question.table is self:
-            return question.query
+        own = isinstance(question, Question) and question.table is self
+        if own:
+            return self._reader.question(question.asked)
         raise ParameterTypeError("question", type(question).__name__, "must be SQL or a question of this table")
+
+    def _check(self, asked: Asked) -> None:
+        self._reader.question(asked)
+
+    def _release(
+        self,
+        asked: Asked,
+        epsilon: exact.Number | None,
+        delta: exact.Number,
+        budget: Budget | None,
+        note: str,
+        **goal: Any,
+    ) -> Answer:
+        return self._answer(self._reader.question(asked), epsilon, delta, budget, note, **goal)
 
     def _plan(self, query: Query, epsilon: exact.Number | None, delta: exact.Number, **goal: Any) -> Plan:
         if goal.get("error") is not None:
@@ -195,16 +157,25 @@ class Table:
         self, query: Query, epsilon: Any, delta: exact.Number, budget: Budget | None, note: str, **goal: Any
     ) -> Answer:
         """Plans, charges, computes and releases, in this order: debit first."""
-        plan = self._plan(query, epsilon, delta, **goal)
-        prepared = self._prepared(plan)
+        ready = self._ready(query, epsilon, delta, **goal)
         purse = budget if budget is not None else self.budget
         if purse is None:
             raise ParameterError("budget", None, "must be given", "hb.protect(..., budget=hb.Budget(epsilon=1.0))")
+        purse.spend(ready.plan.loss, note=note, delta=ready.plan.delta)
+        return self._paid(ready, note)
+
+    def _ready(self, query: Query, epsilon: Any, delta: exact.Number, **goal: Any) -> Ready:
+        """A question that can be paid for: everything that could refuse it has been asked."""
+        plan = self._plan(query, epsilon, delta, **goal)
+        return Ready(plan, self._prepared(plan))
+
+    def _paid(self, ready: Ready, note: str) -> Answer:
+        """The answer to a question whose price has been charged, by the caller."""
+        plan = ready.plan
         receipt = Receipt(plan.loss, plan.epsilon, plan.delta, self.schema.unit or "row", self.schema.neighbours, note)
-        purse.spend(plan.loss, note=note, delta=plan.delta)
         answer: Answer | None = None
         with suppress(Exception):  # what an engine says of rows stays unsaid, also in the context of the error below
-            answer = release(plan, self._engine.compute(plan, prepared), receipt)
+            answer = release(plan, self._engine.compute(plan, ready.prepared), receipt)
         if answer is None:
             raise EngineFailure
         return answer
