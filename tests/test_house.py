@@ -26,11 +26,11 @@ MAY_IMPORT = {
     "mechanisms": {"privacy", "randomness", "numeric", "errors"},
     "domains": {"privacy", "numeric", "errors"},
     "queries": {"mechanisms", "privacy", "domains", "plots", "numeric", "errors"},
-    "curator": {"queries", "mechanisms", "privacy", "domains", "plots", "numeric", "errors"},
+    "curator": {"queries", "attacks", "mechanisms", "privacy", "domains", "plots", "numeric", "errors"},
     "plots": {"privacy", "errors"},
     "attacks": {"plots", "errors"},
     "audit": {"mechanisms", "privacy", "randomness", "numeric", "attacks", "plots", "errors"},
-    "cli": {"queries", "domains", "mechanisms", "privacy", "attacks", "audit", "plots", "errors"},
+    "cli": {"curator", "queries", "domains", "mechanisms", "privacy", "attacks", "audit", "plots", "errors"},
 }
 """Upwards and sideways never. The package itself (version, lazy names) may be imported by cli only."""
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hubbub import attacks, errors, plots
+    from hubbub.curator import connect
     from hubbub.errors import BudgetExceeded
     from hubbub.mechanisms import (
         AboveThreshold,
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _ROOMS = {
+    "hubbub.curator": ("connect",),
     "hubbub.errors": ("BudgetExceeded",),
     "hubbub.mechanisms": (
         "AboveThreshold",
@@ -155,6 +157,7 @@ __all__ = [
     "best_price",
     "calibrate",
     "compose",
+    "connect",
     "count",
     "count_distinct",
     "errors",

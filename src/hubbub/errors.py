@@ -148,3 +148,65 @@ class LedgerBroken(HubbubError, RuntimeError):
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         return type(self), (self.dataset, self.number)
+
+
+class ConfigError(HubbubError, ValueError):
+    """A configuration cannot be used; the sentence names the line and what to write there.
+
+    >>> str(ConfigError("curator.toml", 3, "server.port must be a number > 0", "the default is 8800"))
+    'curator.toml, line 3: server.port must be a number > 0; the default is 8800.'
+    """
+
+    def __init__(self, path: str, line: int, what: str, remedy: str) -> None:
+        self.path = path
+        self.line = line
+        self.what = what
+        self.remedy = remedy
+        where = f"{path}, line {line}" if line else path
+        super().__init__(f"{where}: {what}{f'; {remedy}' if remedy else ''}.")
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), (self.path, self.line, self.what, self.remedy)
+
+
+class NotSignedIn(HubbubError, PermissionError):
+    """No token came, or one that is nobody's, has expired or was revoked: these look the same.
+
+    >>> str(NotSignedIn())
+    'sign in with a token that is valid; the owner of the data gives them out.'
+    """
+
+    def __init__(self) -> None:
+        super().__init__("sign in with a token that is valid; the owner of the data gives them out.")
+
+
+class NotOwner(HubbubError, PermissionError):
+    """An analyst tried what only an owner may.
+
+    >>> str(NotOwner())
+    'only an owner may do this; ask one.'
+    """
+
+    def __init__(self) -> None:
+        super().__init__("only an owner may do this; ask one.")
+
+
+class UnknownEntry(HubbubError, KeyError):
+    """There is no such entry in a ledger, or it is not this person's to see: the two look the same."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        super().__init__(f"entry {number} is not known here")
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), (self.number,)
+
+
+class Unavailable(HubbubError, RuntimeError):
+    """The curator cannot be reached or cannot answer now. Asking again with the same key is never charged twice."""
+
+    def __init__(self) -> None:
+        super().__init__("the curator cannot answer now; ask again, the same key is never charged twice.")

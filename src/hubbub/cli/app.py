@@ -9,7 +9,7 @@ import typer
 
 from hubbub import __version__, plots
 from hubbub.cli import account as accounting
-from hubbub.cli import attack, audits, questions, village
+from hubbub.cli import attack, audits, questions, serving, village
 from hubbub.cli.refusals import refusals
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Private answers about personal data.")
@@ -121,3 +121,37 @@ def audit(
             plots.writable(plot)
         if not audits.run(audits.planned(only, samples, jobs), as_json=as_json, picture=plot):
             raise typer.Exit(1)
+
+
+Config = Annotated[Path, typer.Argument(help="A curator.toml; `hubbub init` writes one.")]
+
+
+@app.command()
+def init(
+    source: Source,
+    config: Annotated[Path, typer.Option(help="The file to write.")] = Path("curator.toml"),
+    name: Annotated[str, typer.Option(help="What the data set is called in questions.")] = "data",
+) -> None:
+    """Writes a curator's configuration by asking you, from a file's column names and types; no row is looked at."""
+    with refusals():
+        serving.write_config(source, config, name)
+
+
+@app.command()
+def serve(
+    config: Config = Path("curator.toml"),
+    workers: Annotated[int, typer.Option(min=1, max=64, help="Server processes on one ledger.")] = 1,
+) -> None:
+    """Answers untrusted analysts over HTTP, under one budget for all. The first start shows an owner's token."""
+    with refusals():
+        serving.serve(config, workers)
+
+
+@app.command()
+def owner(
+    config: Config = Path("curator.toml"),
+    name: Annotated[str, typer.Option(help="The owner's account.")] = "owner",
+) -> None:
+    """A new token for an owner, for whoever has the ledger's file or password; the old one stops working."""
+    with refusals():
+        typer.echo(serving.new_owner_token(config, name))

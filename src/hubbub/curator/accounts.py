@@ -64,6 +64,11 @@ class Accounts:
             self._known(connection, name)
             connection.execute(sa.update(ACCOUNTS).where(ACCOUNTS.c.name == name).values(token=None))
 
+    def known(self, name: str) -> None:
+        """Refuses a name that has no account."""
+        with self._engine.begin() as connection:
+            self._known(connection, name)
+
     def of_token(self, token: str, now: dt.datetime | None = None) -> Account | None:
         """Whose token this is; None if nobody's, or if it has expired or been revoked: these look the same."""
         if not isinstance(token, str) or not token.isascii() or len(token) > 200:

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from hubbub.curator import mark
 from hubbub.curator.store import ANSWERS, CAPS, DATASETS, ENTRIES, connect, locked
-from hubbub.errors import BudgetExceeded, KeyReused, LedgerBroken, ParameterError, UnknownDataset
+from hubbub.errors import BudgetExceeded, KeyReused, LedgerBroken, ParameterError, UnknownDataset, UnknownEntry
 from hubbub.numeric.rational import Number, positive, rational
 from hubbub.privacy.budget import Filter
 from hubbub.privacy.families import NoLoss
@@ -134,6 +134,11 @@ class Ledger:
             mark.raise_to(self._mark, dataset, entry.number, entry.digest)
         return Charge(entry, True, None)
 
+    def find(self, dataset: str, analyst: str, key: str) -> Entry | None:
+        """The charge an analyst made under a key, if there is one."""
+        with self._engine.begin() as connection:
+            return self._find(connection, dataset, analyst, key)
+
     def store_answer(self, entry: Entry, body: str) -> str:
         """Keeps the answer of a charge, once; if one is there already, that one is returned and this is forgotten."""
         with self._engine.begin() as connection:
@@ -159,6 +164,26 @@ class Ledger:
             found = list(self._entries(connection, dataset))
         return [e for e in found if analyst is None or e.analyst == analyst]
 
+    def page(self, dataset: str, analyst: str | None, *, before: int | None = None, limit: int = 100) -> list[Entry]:
+        """The newest charges before an entry, newest first; of one analyst where named."""
+        query = sa.select(ENTRIES).where(ENTRIES.c.dataset == dataset).order_by(ENTRIES.c.number.desc()).limit(limit)
+        if analyst is not None:
+            query = query.where(ENTRIES.c.analyst == analyst)
+        if before is not None:
+            query = query.where(ENTRIES.c.number < before)
+        with self._engine.begin() as connection:
+            return [_entry(dict(row)) for row in connection.execute(query).mappings()]
+
+    def receipt(self, dataset: str, number: int, analyst: str | None) -> tuple[Entry, str | None]:
+        """One charge and its answer; another analyst's looks as if it were not there."""
+        same = (ENTRIES.c.dataset == dataset) & (ENTRIES.c.number == number)
+        with self._engine.begin() as connection:
+            row = connection.execute(sa.select(ENTRIES).where(same)).mappings().first()
+            if row is None or (analyst is not None and row["analyst"] != analyst):
+                raise UnknownEntry(number)
+            entry = _entry(dict(row))
+            return entry, self._answer(connection, entry)
+
     def spent(self, dataset: str, analyst: str | None = None) -> Loss:
         """All that was charged, as one loss."""
         with self._engine.begin() as connection:
@@ -171,6 +196,11 @@ class Ledger:
             row = _known(locked(connection, dataset), dataset)
             filters = self._filters(connection, row, analyst)
         return min(f.left() for f in filters)
+
+    def length(self, dataset: str) -> int:
+        """How many charges were made to a data set."""
+        with self._engine.begin() as connection:
+            return int(_known(locked(connection, dataset), dataset)["length"])
 
     def verify(self, dataset: str) -> int:
         """Reads the whole chain and adds it up again: the number of entries, or LedgerBroken."""

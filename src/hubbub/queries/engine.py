@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -96,6 +97,15 @@ class Engine:
         for i, choice in enumerate(plan.choices):
             values.append(index.collect(self._fetch(asked.choices[i]), names, f"hb_c{i}", choice))
         return Exact(index.keys, sums, people, values)
+
+    def interrupt(self) -> None:
+        """Asks the engine to give up what it is computing, if it can."""
+        backend = self._table.get_backend()
+        connection = getattr(backend, "con", None)
+        stop = getattr(connection, "interrupt", None) or getattr(connection, "cancel", None)
+        with suppress(Exception):
+            if stop is not None:
+                stop()
 
     def kept(self, plan: Plan) -> Any:
         """The rows that count of every person: at most so many a group, so many groups, so many in all.

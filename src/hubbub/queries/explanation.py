@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -44,6 +45,27 @@ class Explanation:
                 noisy, reading = self.plan.source[output.value.aggregate]
                 return _foretold(noisy, reading, size, confidence)
         return float("nan")
+
+    def to_json(self) -> str:
+        """Cost, loss, text and the expected errors by size of group, as JSON."""
+        p = self.plan
+        outputs = {
+            o.name: {str(size): self.error(o.name, size) for size in SIZES}
+            for o in p.query.outputs
+            if o.value.aggregate in p.source
+        }
+        told = {
+            "epsilon": self.epsilon,
+            "delta": p.delta,
+            "neighbours": p.schema.neighbours,
+            "unit": p.schema.unit or "row",
+            "groups": p.group_count,
+            "loss": json.loads(p.loss.to_json()),
+            "errors": outputs,
+            "confidence": 0.95,
+            "text": repr(self),
+        }
+        return json.dumps(told, allow_nan=False)
 
     def __repr__(self) -> str:
         p = self.plan

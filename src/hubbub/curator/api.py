@@ -1,0 +1,432 @@
+"""The HTTP interface: what may come in, what goes out, and one constant sentence for every class of error."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import json
+import time
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Header, Path, Query, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from hubbub.curator.accounts import Account
+from hubbub.curator.service import Curator, Price
+from hubbub.curator.shown import described, line
+from hubbub.errors import EngineFailure, NotOwner, NotSignedIn
+from hubbub.queries.questions import Asked
+
+router = APIRouter(prefix="/v1")
+NAME = r"^[A-Za-z_][A-Za-z0-9_]{0,63}$"
+ACCOUNT = r"^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$"
+KEY = r"^[A-Za-z0-9._~-]{8,128}$"
+TEXT = 20_000
+"""The longest SQL."""
+
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+DatasetName = Annotated[str, Path(pattern=NAME, description="A data set.")]
+AccountName = Annotated[str, Path(pattern=ACCOUNT, description="An account.")]
+
+
+class Strict(BaseModel):
+    """Nothing but what is declared is accepted: no analyst sends a sensitivity or a rate."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Aggregate(Strict):
+    """One number wanted of every group."""
+
+    function: str = Field(max_length=40)
+    of: str | None = Field(None, max_length=2_000)
+    parameters: list[int | Finite] = Field(default_factory=list, max_length=1_000)
+
+
+class Question(Strict):
+    """A question and its price: SQL, or keys, a condition and aggregates; an epsilon, or the error wanted."""
+
+    sql: str | None = Field(None, max_length=TEXT)
+    keys: dict[str, str] = Field(default_factory=dict, max_length=16)
+    where: str | None = Field(None, max_length=TEXT)
+    aggregates: dict[str, Aggregate] = Field(default_factory=dict, max_length=64)
+    epsilon: Annotated[Finite, Field(gt=0, le=1e6)] | None = None
+    delta: Annotated[Finite, Field(ge=0, lt=1)] = 0.0
+    error: Annotated[Finite, Field(gt=0)] | dict[str, Annotated[Finite, Field(gt=0)]] | None = None
+    confidence: Annotated[Finite, Field(gt=0, lt=1)] = 0.95
+    group_size: Annotated[int, Field(gt=0, le=10**15)] | None = None
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Question:
+        if (self.sql is None) == (not self.aggregates):
+            raise ValueError("give either sql or aggregates")
+        if self.sql is not None and (self.keys or self.where is not None):
+            raise ValueError("keys and where belong to aggregates; sql has its own")
+        return self
+
+    def asked(self) -> Asked:
+        """What it says."""
+        if self.sql is not None:
+            return Asked(sql=self.sql)
+        return Asked.from_json(self.model_dump(include={"keys", "where", "aggregates"}))
+
+    def price(self) -> Price:
+        """What it offers."""
+        return Price(self.epsilon, self.delta, self.error, self.confidence, self.group_size)
+
+
+class Problem(BaseModel):
+    """What went wrong, in one sentence, with the fields it is made of where there are any."""
+
+    error: str
+    message: str
+    fields: dict[str, Any] = Field(default_factory=dict)
+
+
+class Summary(BaseModel):
+    """A data set in a list."""
+
+    name: str
+    title: str
+    description: str
+    version: str
+
+
+class Public(Summary):
+    """All that is publicly known of a data set."""
+
+    unit: str | None
+    neighbours: str
+    columns: dict[str, dict[str, Any]]
+    public_tables: list[str]
+    contribution: dict[str, int | None]
+    epsilon: float
+    delta: float
+
+
+class Explained(BaseModel):
+    """What a question would cost, and the expected half-widths of its errors by size of group."""
+
+    epsilon: float
+    delta: float
+    neighbours: str
+    unit: str
+    groups: int | None
+    loss: dict[str, Any]
+    errors: dict[str, dict[str, float]]
+    confidence: float
+    text: str
+
+
+class Answered(BaseModel):
+    """An answer, the key it can be fetched again with, and its entry in the ledger (none: it cost nothing)."""
+
+    answer: dict[str, Any]
+    key: str
+    entry: int | None
+
+
+class Line(BaseModel):
+    """An entry of the ledger."""
+
+    number: int
+    analyst: str
+    key: str
+    at: str
+    question: dict[str, Any]
+    loss: dict[str, Any]
+    delta: str
+    digest: str
+
+
+class Receipt(Line):
+    """An entry with its answer, if it has been given."""
+
+    answer: dict[str, Any] | None
+
+
+class Left(BaseModel):
+    """The state of a budget: its limit, what was charged at its delta, and the pure epsilon that still fits."""
+
+    epsilon: float
+    delta: float
+    spent: float
+    remaining: float
+    yours: float
+    """What still fits for the account that asks."""
+    entries: int
+
+
+class Me(BaseModel):
+    """Whose token this is."""
+
+    name: str
+    role: Literal["owner", "analyst"]
+    expires: str | None
+    datasets: list[str]
+
+
+class NewAccount(Strict):
+    """An account to be made."""
+
+    name: str = Field(pattern=ACCOUNT)
+    role: Literal["owner", "analyst"] = "analyst"
+    days: Annotated[int, Field(gt=0, le=3_650)] | None = None
+
+
+class Renewal(Strict):
+    """How long a new token is valid."""
+
+    days: Annotated[int, Field(gt=0, le=3_650)] | None = None
+
+
+class Token(BaseModel):
+    """A token. It is shown this once."""
+
+    name: str
+    token: str
+
+
+class Cap(Strict):
+    """What one analyst may spend of a data set."""
+
+    epsilon: Annotated[Finite, Field(gt=0, le=1e6)]
+    delta: Annotated[Finite, Field(ge=0, lt=1)] = 0.0
+
+
+class Done(BaseModel):
+    """It is done."""
+
+    done: Literal[True] = True
+
+
+class Checked(BaseModel):
+    """The ledger adds up: so many entries."""
+
+    entries: int
+
+
+_bearer = HTTPBearer(auto_error=False, description="A token from the owner of the data.")
+REFUSALS: dict[int | str, dict[str, Any]] = {
+    status: {"model": Problem, "description": words}
+    for status, words in {
+        400: "Not readable as a request.",
+        401: "No valid token.",
+        402: "The budget does not allow it; nothing was charged.",
+        403: "Only an owner may do this.",
+        404: "Not there, or not yours: the two look the same.",
+        409: "The key was used for another question.",
+        413: "Too large.",
+        422: "Refused from public facts; nothing was charged.",
+        429: "Too many requests.",
+        503: "Not now. Ask again with the same key: it is never charged twice.",
+    }.items()
+}
+
+
+def of(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The refusals a route may answer with."""
+    return {s: REFUSALS[s] for s in sorted({400, 401, 413, 429, 503, *statuses})}
+
+
+def curator(request: Request) -> Curator:
+    """The curator behind the application."""
+    found: Curator = request.app.state.curator
+    return found
+
+
+The = Annotated[Curator, Depends(curator)]
+
+
+def signed_in(
+    request: Request, the: The, given: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
+) -> Account:
+    """Whose request it is, or NotSignedIn."""
+    account = the.accounts.of_token(given.credentials) if given is not None else None
+    if account is None:
+        raise NotSignedIn
+    request.state.account = account.name
+    return account
+
+
+Someone = Annotated[Account, Depends(signed_in)]
+
+
+def owner(account: Someone) -> Account:
+    """The same, if they are an owner."""
+    if account.role != "owner":
+        raise NotOwner
+    return account
+
+
+Owner = Annotated[Account, Depends(owner)]
+
+
+@router.get("/me", responses=of(), tags=["accounts"])
+def me(account: Someone, the: The) -> Me:
+    """Whose token this is, and which data sets they may ask."""
+    expires = None if account.expires is None else account.expires.isoformat()
+    names = [d.name for d in the.visible(account)]
+    return Me(name=account.name, role=account.role, expires=expires, datasets=names)
+
+
+@router.get("/datasets", responses=of(), tags=["datasets"])
+def datasets(account: Someone, the: The) -> list[Summary]:
+    """The data sets you may see."""
+    return [
+        Summary(name=d.name, title=d.title, description=d.description, version=d.version) for d in the.visible(account)
+    ]
+
+
+@router.get("/datasets/{dataset}", responses=of(404, 422), tags=["datasets"])
+def dataset(dataset: DatasetName, account: Someone, the: The) -> Public:
+    """All that is publicly known of a data set."""
+    d = the.dataset(account, dataset)
+    c = d.schema.contribution
+    return Public(
+        name=d.name,
+        title=d.title,
+        description=d.description,
+        version=d.version,
+        unit=d.schema.unit,
+        neighbours=d.schema.neighbours,
+        columns={name: described(column) for name, column in d.schema.columns.items()},
+        public_tables=sorted(d.public),
+        contribution={"groups": c.groups, "rows": c.rows, "total": c.total},
+        epsilon=float(d.epsilon),
+        delta=float(d.delta),
+    )
+
+
+@router.post("/datasets/{dataset}/explain", responses=of(404, 422), tags=["questions"])
+def explain(dataset: DatasetName, question: Question, account: Someone, the: The) -> Explained:
+    """What a question would cost and how large its errors would be. Costs nothing and reads no row."""
+    return Explained(**json.loads(the.explain(account, dataset, question.asked(), question.price()).to_json()))
+
+
+@router.post("/datasets/{dataset}/query", responses=of(402, 404, 409, 422), tags=["questions"])
+async def query(
+    dataset: DatasetName,
+    question: Question,
+    account: Someone,
+    the: The,
+    key: Annotated[
+        str | None, Header(alias="Idempotency-Key", pattern=KEY, description="One for each question; kept on retries.")
+    ] = None,
+) -> Answered:
+    """The private answer to a question, charged once for each key. The same question again costs nothing."""
+    came = time.monotonic()
+    try:
+        told = await run_in_threadpool(the.ask, account, dataset, question.asked(), question.price(), key)
+    except EngineFailure:
+        await asyncio.sleep(until_bucket(came, the.config.server.answer_every))
+        raise
+    if told.computed:
+        await asyncio.sleep(until_bucket(came, the.config.server.answer_every))
+    return Answered(answer=json.loads(told.answer), key=told.key, entry=told.number)
+
+
+def until_bucket(came: float, every: float, now: float | None = None) -> float:
+    """Seconds until the next multiple of ``every`` after a request came.
+
+    >>> round(until_bucket(10.0, 0.5, now=10.6), 3)
+    0.4
+    """
+    gone = (time.monotonic() if now is None else now) - came
+    return (int(gone / every) + 1) * every - gone
+
+
+@router.get("/datasets/{dataset}/history", responses=of(404, 422), tags=["questions"])
+def history(
+    dataset: DatasetName,
+    account: Someone,
+    the: The,
+    before: Annotated[int | None, Query(ge=1, le=2**31)] = None,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+) -> list[Line]:
+    """Your charges, newest first (an owner's: everybody's); ``before`` an entry, for the next page."""
+    the.dataset(account, dataset)
+    whose = None if account.role == "owner" else account.name
+    return [Line(**line(e)) for e in the.ledger.page(dataset, whose, before=before, limit=limit)]
+
+
+@router.get("/datasets/{dataset}/receipts/{number}", responses=of(404, 422), tags=["questions"])
+def receipt(dataset: DatasetName, number: Annotated[int, Path(ge=1, le=2**31)], account: Someone, the: The) -> Receipt:
+    """One of your charges with its answer."""
+    the.dataset(account, dataset)
+    entry, answer = the.ledger.receipt(dataset, number, None if account.role == "owner" else account.name)
+    return Receipt(**line(entry), answer=None if answer is None else json.loads(answer))
+
+
+@router.get("/datasets/{dataset}/budget", responses=of(404, 422), tags=["datasets"])
+def budget(dataset: DatasetName, account: Someone, the: The) -> Left:
+    """What all analysts together may spend, what is spent, and what is left for all and for you."""
+    return Left(**the.budget(account, dataset))
+
+
+@router.get("/accounts", responses=of(403), tags=["accounts"])
+def accounts(_: Owner, the: The) -> list[Me]:
+    """Everybody, and the data sets granted to them."""
+    return [
+        Me(
+            name=a.name,
+            role=a.role,
+            expires=None if a.expires is None else a.expires.isoformat(),
+            datasets=the.accounts.granted(a),
+        )
+        for a in the.accounts.everybody()
+    ]
+
+
+@router.post("/accounts", responses=of(403, 422), status_code=201, tags=["accounts"])
+def add_account(new: NewAccount, _: Owner, the: The) -> Token:
+    """Makes an account; its token is shown this once."""
+    return Token(name=new.name, token=the.accounts.add(new.name, new.role, valid_for=days(new.days)))
+
+
+@router.post("/accounts/{name}/token", responses=of(403, 404, 422), status_code=201, tags=["accounts"])
+def rotate(name: AccountName, new: Renewal, _: Owner, the: The) -> Token:
+    """A new token; the old one is worth nothing from now on."""
+    return Token(name=name, token=the.accounts.rotate(name, valid_for=days(new.days)))
+
+
+@router.delete("/accounts/{name}/token", responses=of(403, 404, 422), tags=["accounts"])
+def revoke(name: AccountName, _: Owner, the: The) -> Done:
+    """Takes a token away. What was charged stays charged."""
+    the.accounts.revoke(name)
+    return Done()
+
+
+@router.put("/accounts/{name}/datasets/{dataset}", responses=of(403, 404, 422), tags=["accounts"])
+def grant(name: AccountName, dataset: DatasetName, me: Owner, the: The) -> Done:
+    """Lets an analyst ask a data set."""
+    the.grant(name, the.dataset(me, dataset).name)
+    return Done()
+
+
+@router.delete("/accounts/{name}/datasets/{dataset}", responses=of(403, 404, 422), tags=["accounts"])
+def withdraw(name: AccountName, dataset: DatasetName, me: Owner, the: The) -> Done:
+    """Ends a grant."""
+    the.accounts.withdraw(name, the.dataset(me, dataset).name)
+    return Done()
+
+
+@router.put("/accounts/{name}/datasets/{dataset}/cap", responses=of(403, 404, 422), tags=["accounts"])
+def cap(name: AccountName, dataset: DatasetName, cap: Cap, me: Owner, the: The) -> Done:
+    """Sets what one analyst may spend of a data set, all in all, within the limit of all together."""
+    the.accounts.known(name)
+    the.ledger.cap(the.dataset(me, dataset).name, name, epsilon=cap.epsilon, delta=cap.delta)
+    return Done()
+
+
+@router.post("/datasets/{dataset}/verify", responses=of(403, 404, 422), tags=["datasets"])
+def verify(dataset: DatasetName, me: Owner, the: The) -> Checked:
+    """Reads the whole chain of charges and adds it up again."""
+    return Checked(entries=the.ledger.verify(the.dataset(me, dataset).name))
+
+
+def days(number: int | None) -> dt.timedelta | None:
+    """So many days, or no end."""
+    return None if number is None else dt.timedelta(days=number)

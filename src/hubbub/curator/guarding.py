@@ -1,0 +1,202 @@
+"""What stands before every request: its size, its rate, a name for it in the log, and headers on the way out."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, TextIO
+
+from hubbub.curator.config import Server
+from hubbub.errors import HubbubError
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Message, Receive, Send], Awaitable[None]]
+
+MOST_CALLERS = 10_000
+"""Callers whose rate is remembered in one process; the one not seen for longest is forgotten first."""
+LARGEST_HEADERS = 16_384
+HEADERS = {
+    b"x-content-type-options": b"nosniff",
+    b"referrer-policy": b"no-referrer",
+    b"cross-origin-resource-policy": b"same-origin",
+    b"cross-origin-opener-policy": b"same-origin",
+    b"strict-transport-security": b"max-age=31536000",
+    b"cache-control": b"no-store",
+    b"content-security-policy": b"default-src 'none'; frame-ancestors 'none'",
+}
+BUCKETS = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 60.0)
+
+
+class Rates:
+    """So many requests a minute for each caller, in this process: a bucket that fills again evenly."""
+
+    def __init__(self, a_minute: int) -> None:
+        self._full = float(a_minute)
+        self._seen: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def allows(self, caller: str, now: float | None = None) -> bool:
+        """Whether one more request of this caller fits.
+
+        >>> rates = Rates(2)
+        >>> [rates.allows("a", now=0.0) for _ in range(3)], rates.allows("a", now=30.0)
+        ([True, True, False], True)
+        """
+        at = time.monotonic() if now is None else now
+        with self._lock:
+            left, before = self._seen.pop(caller, (self._full, at))
+            left = min(self._full, left + (at - before) * self._full / 60)
+            allowed = left >= 1
+            self._seen[caller] = (left - 1 if allowed else left, at)
+            if len(self._seen) > MOST_CALLERS:
+                self._seen.popitem(last=False)
+        return allowed
+
+
+class Counts:
+    """Numbers for Prometheus: requests by route and status, and how long they took. Nothing of any data set's rows."""
+
+    def __init__(self) -> None:
+        self._requests: Counter[tuple[str, str, int]] = Counter()
+        self._within: Counter[float] = Counter()
+        self._seconds, self._all = 0.0, 0
+        self._lock = threading.Lock()
+
+    def add(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Counts a request that was answered."""
+        with self._lock:
+            self._requests[method, route, status] += 1
+            self._all += 1
+            self._seconds += seconds
+            for bound in BUCKETS:
+                self._within[bound] += seconds <= bound
+
+    def text(self) -> str:
+        """In the format Prometheus reads."""
+        with self._lock:
+            lines = ["# HELP hubbub_requests_total Requests answered.", "# TYPE hubbub_requests_total counter"]
+            for (method, route, status), n in sorted(self._requests.items()):
+                lines.append(f'hubbub_requests_total{{method="{method}",route="{route}",status="{status}"}} {n}')
+            lines += ["# HELP hubbub_request_seconds Time to answer.", "# TYPE hubbub_request_seconds histogram"]
+            lines += [f'hubbub_request_seconds_bucket{{le="{b:g}"}} {self._within[b]}' for b in BUCKETS]
+            lines.append(f'hubbub_request_seconds_bucket{{le="+Inf"}} {self._all}')
+            lines += [f"hubbub_request_seconds_sum {self._seconds:.6f}", f"hubbub_request_seconds_count {self._all}"]
+        return "\n".join(lines) + "\n"
+
+
+class Log:
+    """One JSON object a line: when, which route, which status, whose account. No path, body, header or token."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream
+
+    def write(self, **fields: Any) -> None:
+        """Writes a line at once."""
+        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        print(json.dumps({"at": now, **fields}), file=self._stream or sys.stderr, flush=True)
+
+
+class Guard:
+    """The outermost layer of the application."""
+
+    def __init__(self, app: App, server: Server, counts: Counts, log: Log) -> None:
+        self._app, self._server, self._counts, self._log = app, server, counts, log
+        self._rates = Rates(server.requests_per_minute)
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Lets a request through, or says why not."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began, name = time.monotonic(), os.urandom(8).hex()
+        status = 500
+        headers = dict(scope["headers"])
+
+        async def out(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                present = {key.lower() for key, _ in message["headers"]}
+                extra = [(k, v) for k, v in HEADERS.items() if k not in present]
+                message["headers"] = [*message["headers"], *extra, (b"x-request-id", name.encode())]
+            await send(message)
+
+        try:
+            refusal = self._refused(scope, headers)
+            if refusal is not None:
+                await say(out, *refusal)
+            else:
+                await self._app(scope, _limited(receive, self._server.largest_request), out)
+        except TooLarge:
+            await say(out, 413, "too_large", f"a request may have {self._server.largest_request} bytes.")
+        except Exception as problem:  # never with its text: that may hold anything
+            self._log.write(event="failure", request=name, kind=type(problem).__name__)
+            await say(out, 503, "unavailable", UNAVAILABLE)
+        finally:
+            route = getattr(scope.get("route"), "path", "-")
+            seconds = time.monotonic() - began
+            self._counts.add(scope["method"] if scope["method"] in METHODS else "-", route, status, seconds)
+            account = scope.get("state", {}).get("account")
+            self._log.write(
+                event="request", request=name, method=scope["method"][:10], route=route, status=status, account=account
+            )
+
+    def _refused(self, scope: Message, headers: dict[bytes, bytes]) -> tuple[int, str, str] | None:
+        if sum(len(k) + len(v) for k, v in scope["headers"]) > LARGEST_HEADERS:
+            return 413, "too_large", f"the headers of a request may have {LARGEST_HEADERS} bytes."
+        size = headers.get(b"content-length", b"0")
+        if not size.isdigit() or int(size) > self._server.largest_request:
+            return 413, "too_large", f"a request may have {self._server.largest_request} bytes."
+        caller = _caller(scope, headers)
+        if scope["path"] != "/health" and not self._rates.allows(caller):
+            return 429, "too_many", f"at most {self._server.requests_per_minute} requests a minute; wait a little."
+        return None
+
+
+METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS")
+UNAVAILABLE = "the curator cannot answer now; ask again, the same key is never charged twice."
+
+
+class TooLarge(HubbubError):
+    """A body grew beyond what was allowed while it was read."""
+
+
+def _caller(scope: Message, headers: dict[bytes, bytes]) -> str:
+    """Who is limited: the token or session that came, by digest, or else the address."""
+    import hashlib
+
+    secret = headers.get(b"authorization") or headers.get(b"cookie")
+    if secret:
+        return hashlib.sha256(secret).hexdigest()
+    return str((scope.get("client") or ("-",))[0])
+
+
+def _limited(receive: Receive, most: int) -> Receive:
+    got = 0
+
+    async def limited() -> Message:
+        nonlocal got
+        message = await receive()
+        got += len(message.get("body", b""))
+        if got > most:
+            raise TooLarge
+        return message
+
+    return limited
+
+
+async def say(send: Send, status: int, error: str, message: str) -> None:
+    """A refusal as JSON."""
+    body = json.dumps({"error": error, "message": message, "fields": {}}).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    if status == 429:
+        headers.append((b"retry-after", b"10"))
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

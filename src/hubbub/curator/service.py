@@ -1,0 +1,172 @@
+"""The curator itself, whoever asks it: who may ask what, debit first, one answer for a charge, no word about rows."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as TooLate
+from dataclasses import dataclass
+from typing import Any
+
+from hubbub.curator import opening
+from hubbub.curator.accounts import Account, Accounts
+from hubbub.curator.config import Config, Dataset
+from hubbub.curator.ledger import Entry, Ledger
+from hubbub.errors import EngineFailure, UnknownDataset
+from hubbub.queries import Explanation, Table
+from hubbub.queries.questions import Asked
+from hubbub.queries.sql import parse
+from hubbub.queries.table import Ready
+
+THREADS = 8
+"""Questions computed side by side in one process; of one data set, one at a time."""
+
+
+@dataclass(frozen=True)
+class Price:
+    """What an analyst offers for an answer: an epsilon, or the error it should have; at a delta."""
+
+    epsilon: Any = None
+    delta: Any = 0.0
+    error: Any = None
+    confidence: Any = 0.95
+    group_size: int | None = None
+
+    @property
+    def goal(self) -> dict[str, Any]:
+        """The part of it that says how good the answer should be."""
+        if self.error is None:
+            return {}
+        return {"error": self.error, "confidence": self.confidence, "group_size": self.group_size}
+
+
+@dataclass(frozen=True)
+class Told:
+    """An answer on its way out."""
+
+    answer: str
+    """As JSON."""
+    key: str
+    number: int | None
+    """The entry it was charged as; None where it was told before and costs nothing."""
+    computed: bool
+    """Whether rows were read for it just now, so that its time has to be hidden."""
+
+
+class Curator:
+    """Data sets, their ledger and the accounts that may ask them.
+
+    Claim: all that analysts see of a data set (answers, refusals, charges, whatever they ask, together, adaptively) is
+        (epsilon, delta)-DP at the data set's limits, time excepted.
+    Proof: what is refused is refused from the question and public facts, before a row is read (Table._ready). Then
+        the loss is charged (Ledger), then rows are read and the answer released at that loss (Table._paid), once: the
+        first answer stored under a charge is the one that leaves, and a stored answer told again is post-processing.
+        A failure after the charge is one sentence, and its charge stays.
+    Assumes: declared schemas are true; a version of the data is named anew when the data change; failures of engines
+        that are not caused by rows.
+    """
+
+    def __init__(self, config: Config, tables: Mapping[str, Table] | None = None) -> None:
+        self.config = config
+        self.url = config.server.ledger
+        self.ledger = Ledger(self.url, config.server.high_water_mark)
+        self.accounts = Accounts(self.url)
+        self.datasets: Mapping[str, Dataset] = config.datasets
+        for d in self.datasets.values():
+            self.ledger.open_dataset(d.name, epsilon=d.epsilon, delta=d.delta, neighbours=d.schema.neighbours)
+        self.tables = tables or {d.name: opening.table(d, str(config.path)) for d in self.datasets.values()}
+        self._busy = {name: threading.Lock() for name in self.datasets}
+        self._pool = ThreadPoolExecutor(THREADS, "engine")
+
+    def visible(self, account: Account) -> list[Dataset]:
+        """The data sets an account may see: an owner all, an analyst those granted."""
+        names = set(self.datasets) if account.role == "owner" else set(self.accounts.granted(account))
+        return [d for name, d in self.datasets.items() if name in names]
+
+    def dataset(self, account: Account, name: str) -> Dataset:
+        """One of them; what is not there and what is not theirs look the same."""
+        found = self.datasets.get(name)
+        if found is None or not (account.role == "owner" or self.accounts.may_ask(account, name)):
+            raise UnknownDataset(name)
+        return found
+
+    def grant(self, name: str, dataset: str) -> None:
+        """Lets an analyst ask a data set, within the cap its configuration gives to each."""
+        self.accounts.grant(name, dataset)
+        caps = self.datasets[dataset].caps
+        if caps:
+            self.ledger.cap(dataset, name, **caps)
+
+    def budget(self, account: Account, name: str) -> dict[str, Any]:
+        """A data set's limits, what was charged to it, and what still fits, for all and for this account."""
+        d = self.dataset(account, name)
+        return {
+            "epsilon": float(d.epsilon),
+            "delta": float(d.delta),
+            "spent": self.ledger.spent(name).epsilon(float(d.delta)),
+            "remaining": self.ledger.remaining(name),
+            "yours": self.ledger.remaining(name, account.name),
+            "entries": self.ledger.length(name),
+        }
+
+    def explain(self, account: Account, name: str, asked: Asked, price: Price) -> Explanation:
+        """What a question would cost and how good its answer would be."""
+        table = self.tables[self.dataset(account, name).name]
+        query = table._reader.question(asked)
+        return Explanation(table._plan(query, price.epsilon, price.delta, **price.goal))
+
+    def ask(self, account: Account, name: str, asked: Asked, price: Price, key: str | None = None) -> Told:
+        """The answer to a question: a stored one at no cost, or a new one, charged first.
+
+        The same key again finds its charge, and the answer; where there is none yet it is computed, not charged again.
+        """
+        dataset = self.dataset(account, name)
+        table = self.tables[name]
+        ready = table._ready(table._reader.question(asked), price.epsilon, price.delta, **price.goal)
+        question = identity(dataset, asked, ready)
+        used = key or os.urandom(16).hex()
+        mine = self.ledger.find(name, account.name, used)
+        known = self.ledger.answered(name, question) if mine is None else None
+        if known is not None:
+            return Told(known, used, None, computed=False)
+        loss, delta = ready.plan.loss, ready.plan.delta
+        charge = self.ledger.charge(name, account.name, key=used, question=question, loss=loss, delta=delta)
+        if charge.answer is not None:
+            return Told(charge.answer, used, charge.entry.number, computed=False)
+        return Told(self._computed(charge.entry, ready, asked.words), used, charge.entry.number, computed=True)
+
+    def _computed(self, entry: Entry, ready: Ready, words: str) -> str:
+        """Reads the rows and keeps the answer, both within the time allowed."""
+        table = self.tables[entry.dataset]
+
+        def work() -> str:
+            with self._busy[entry.dataset]:
+                answer = table._paid(ready, words)
+            return self.ledger.store_answer(entry, answer.to_json())
+
+        future = self._pool.submit(work)
+        try:
+            return future.result(self.config.server.timeout)
+        except TooLate:
+            future.cancel()
+            table._engine.interrupt()
+            raise EngineFailure from None
+
+    def close(self) -> None:
+        """Waits for questions under way, then lets go of the databases."""
+        self._pool.shutdown(wait=True)
+        self.ledger.close()
+        self.accounts.close()
+
+
+def identity(dataset: Dataset, asked: Asked, ready: Ready) -> str:
+    """A question as the ledger knows it: the same text for the same question of the same data at the same price."""
+    told = asked.to_json()
+    if asked.sql is not None:
+        told = {"sql": parse(asked.sql).sql(dialect="duckdb", comments=False)}
+    plan = ready.plan
+    price = {"loss": json.loads(plan.loss.to_json()), "delta": str(plan.delta), "version": dataset.version}
+    return json.dumps({**told, **price}, sort_keys=True, separators=(",", ":"))
