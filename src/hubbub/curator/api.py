@@ -19,7 +19,7 @@ from hubbub.curator.shown import described, line
 from hubbub.errors import EngineFailure, NotOwner, NotSignedIn
 from hubbub.queries.questions import Asked
 
-router = APIRouter(prefix="/v1")
+router = APIRouter(prefix="/v1", generate_unique_id_function=lambda route: route.name)
 NAME = r"^[A-Za-z_][A-Za-z0-9_]{0,63}$"
 ACCOUNT = r"^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$"
 KEY = r"^[A-Za-z0-9._~-]{8,128}$"
@@ -27,7 +27,7 @@ TEXT = 20_000
 """The longest SQL."""
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
-DatasetName = Annotated[str, Path(pattern=NAME, description="A data set.")]
+DatasetName = Annotated[str, Path(pattern=NAME, description="A data set.", examples=["village"])]
 AccountName = Annotated[str, Path(pattern=ACCOUNT, description="An account.")]
 
 
@@ -48,6 +48,15 @@ class Aggregate(Strict):
 class Question(Strict):
     """A question and its price: SQL, or keys, a condition and aggregates; an epsilon, or the error wanted."""
 
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {"sql": "SELECT ward, count(*) AS n FROM village GROUP BY ward", "epsilon": 0.1},
+                {"keys": {"ward": "ward"}, "aggregates": {"age": {"function": "mean", "of": "age"}}, "epsilon": 0.1},
+            ]
+        },
+    )
     sql: str | None = Field(None, max_length=TEXT)
     keys: dict[str, str] = Field(default_factory=dict, max_length=16)
     where: str | None = Field(None, max_length=TEXT)
@@ -231,12 +240,19 @@ def of(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {s: REFUSALS[s] for s in sorted({400, 401, 413, 429, 503, *statuses})}
 
 
+def leads(status: int, operation: str, **parameters: str) -> dict[int | str, dict[str, Any]]:
+    """A link from an answer to what can be asked of it next, for people and tools that read the schema."""
+    links = {operation: {"operationId": operation, "parameters": parameters}}
+    return {status: {"description": "Done.", "links": links}}
+
+
 def curator(request: Request) -> Curator:
     """The curator behind the application."""
     found: Curator = request.app.state.curator
     return found
 
 
+LEADS_ON = leads(200, "receipt", dataset="$request.path.dataset", number="$response.body#/entry")
 The = Annotated[Curator, Depends(curator)]
 
 
@@ -272,7 +288,9 @@ def me(account: Someone, the: The) -> Me:
     return Me(name=account.name, role=account.role, expires=expires, datasets=names)
 
 
-@router.get("/datasets", responses=of(), tags=["datasets"])
+@router.get(
+    "/datasets", responses={**of(), **leads(200, "dataset", dataset="$response.body#/0/name")}, tags=["datasets"]
+)
 def datasets(account: Someone, the: The) -> list[Summary]:
     """The data sets you may see."""
     return [
@@ -306,7 +324,7 @@ def explain(dataset: DatasetName, question: Question, account: Someone, the: The
     return Explained(**json.loads(the.explain(account, dataset, question.asked(), question.price()).to_json()))
 
 
-@router.post("/datasets/{dataset}/query", responses=of(402, 404, 409, 422), tags=["questions"])
+@router.post("/datasets/{dataset}/query", responses={**of(402, 404, 409, 422), **LEADS_ON}, tags=["questions"])
 async def query(
     dataset: DatasetName,
     question: Question,
@@ -380,7 +398,12 @@ def accounts(_: Owner, the: The) -> list[Me]:
     ]
 
 
-@router.post("/accounts", responses=of(403, 422), status_code=201, tags=["accounts"])
+@router.post(
+    "/accounts",
+    responses={**of(403, 422), **leads(201, "rotate", name="$response.body#/name")},
+    status_code=201,
+    tags=["accounts"],
+)
 def add_account(new: NewAccount, _: Owner, the: The) -> Token:
     """Makes an account; its token is shown this once."""
     return Token(name=new.name, token=the.accounts.add(new.name, new.role, valid_for=days(new.days)))

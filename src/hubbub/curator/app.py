@@ -11,6 +11,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from hubbub import __version__
 from hubbub.curator import api, guarding
@@ -130,9 +131,22 @@ async def _malformed(_: Request, error: Exception) -> Response:
     return JSONResponse({**body, "fields": {"problems": found}}, 400 if unread else 422)
 
 
-async def _plain(_: Request, error: Exception) -> Response:
+async def _plain(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
+    headers = dict(error.headers or {})
+    if error.status_code == 405:
+        headers["Allow"] = ", ".join(_allowed(request))
     words = {404: "there is nothing at this address.", 405: "this address does not take that method."}
     name = {404: "unknown", 405: "method"}.get(error.status_code, "malformed")
     message = words.get(error.status_code, "the request cannot be read.")
-    return JSONResponse({"error": name, "message": message, "fields": {}}, error.status_code, error.headers)
+    return JSONResponse({"error": name, "message": message, "fields": {}}, error.status_code, headers)
+
+
+def _allowed(request: Request) -> list[str]:
+    """The methods an address takes, over all routes that lie there."""
+    found: set[str] = set()
+    for method in guarding.METHODS:
+        scope = {**request.scope, "method": method}
+        if any(route.matches(scope)[0] == Match.FULL for route in request.app.router.routes):
+            found.add(method)
+    return sorted(found - {"HEAD"})
