@@ -17,6 +17,7 @@ from hubbub.curator.config import Config, Dataset
 from hubbub.curator.ledger import Entry, Ledger
 from hubbub.errors import EngineFailure, UnknownDataset
 from hubbub.queries import Explanation, Table
+from hubbub.queries.plan import Plan
 from hubbub.queries.questions import Asked
 from hubbub.queries.sql import parse
 from hubbub.queries.table import Ready
@@ -61,7 +62,7 @@ class Curator:
 
     Claim: all that analysts see of a data set (answers, refusals, charges, whatever they ask, together, adaptively) is
         (epsilon, delta)-DP at the data set's limits, time excepted.
-    Proof: what is refused is refused from the question and public facts, before a row is read (Table._ready). Then
+    Proof: what is refused is refused from the question and public facts, before a row is read (Table._prepared). Then
         the loss is charged (Ledger), then rows are read and the answer released at that loss (Table._paid), once: the
         first answer stored under a charge is the one that leaves, and a stored answer told again is post-processing.
         A failure after the charge is one sentence, and its charge stays.
@@ -125,15 +126,15 @@ class Curator:
         """
         dataset = self.dataset(account, name)
         table = self.tables[name]
-        ready = table._ready(table._reader.question(asked), price.epsilon, price.delta, **price.goal)
-        question = identity(dataset, asked, ready)
+        plan = table._plan(table._reader.question(asked), price.epsilon, price.delta, **price.goal)
+        question = identity(dataset, asked, plan)
         used = key or os.urandom(16).hex()
         mine = self.ledger.find(name, account.name, used)
         known = self.ledger.answered(name, question) if mine is None else None
         if known is not None:
             return Told(known, used, None, computed=False)
-        loss, delta = ready.plan.loss, ready.plan.delta
-        charge = self.ledger.charge(name, account.name, key=used, question=question, loss=loss, delta=delta)
+        ready = Ready(plan, table._prepared(plan))
+        charge = self.ledger.charge(name, account.name, key=used, question=question, loss=plan.loss, delta=plan.delta)
         if charge.answer is not None:
             return Told(charge.answer, used, charge.entry.number, computed=False)
         return Told(self._computed(charge.entry, ready, asked.words), used, charge.entry.number, computed=True)
@@ -162,11 +163,10 @@ class Curator:
         self.accounts.close()
 
 
-def identity(dataset: Dataset, asked: Asked, ready: Ready) -> str:
+def identity(dataset: Dataset, asked: Asked, plan: Plan) -> str:
     """A question as the ledger knows it: the same text for the same question of the same data at the same price."""
     told = asked.to_json()
     if asked.sql is not None:
         told = {"sql": parse(asked.sql).sql(dialect="duckdb", comments=False)}
-    plan = ready.plan
     price = {"loss": json.loads(plan.loss.to_json()), "delta": str(plan.delta), "version": dataset.version}
     return json.dumps({**told, **price}, sort_keys=True, separators=(",", ":"))

@@ -69,7 +69,7 @@ def protect(
 
 @dataclass(frozen=True, eq=False)
 class Ready:
-    """A question of a table, planned and prepared, that nobody has paid for yet."""
+    """A question of a table that can be paid for: everything that could refuse it has been asked."""
 
     plan: Plan
     prepared: Prepared
@@ -157,17 +157,13 @@ class Table(Asking):
         self, query: Query, epsilon: Any, delta: exact.Number, budget: Budget | None, note: str, **goal: Any
     ) -> Answer:
         """Plans, charges, computes and releases, in this order: debit first."""
-        ready = self._ready(query, epsilon, delta, **goal)
+        plan = self._plan(query, epsilon, delta, **goal)
+        ready = Ready(plan, self._prepared(plan))
         purse = budget if budget is not None else self.budget
         if purse is None:
             raise ParameterError("budget", None, "must be given", "hb.protect(..., budget=hb.Budget(epsilon=1.0))")
         purse.spend(ready.plan.loss, note=note, delta=ready.plan.delta)
         return self._paid(ready, note)
-
-    def _ready(self, query: Query, epsilon: Any, delta: exact.Number, **goal: Any) -> Ready:
-        """A question that can be paid for: everything that could refuse it has been asked."""
-        plan = self._plan(query, epsilon, delta, **goal)
-        return Ready(plan, self._prepared(plan))
 
     def _paid(self, ready: Ready, note: str) -> Answer:
         """The answer to a question whose price has been charged, by the caller."""
