@@ -8,26 +8,25 @@ from typer.testing import CliRunner
 import hubbub
 from hubbub import plots
 from hubbub.cli.app import app
+from hubbub.cli.village import RESIDENTS, survey
 from hubbub.errors import MissingExtra
 
 
-@pytest.mark.parametrize("ending", ["png", "svg", "html"])
-def test_demo_tells_the_story_and_writes_a_picture(tmp_path: Path, ending: str) -> None:
-    picture = tmp_path / f"village.{ending}"
-    result = CliRunner().invoke(app, ["demo", "--picture", str(picture)])
+def test_demo_serves_a_village_and_tells_the_story(tmp_path: Path) -> None:
+    folder = tmp_path / "village"
+    result = CliRunner().invoke(app, ["demo", "--once", "--folder", str(folder), "--port", "0"])
     assert result.exit_code == 0, result.output
-    assert "98 - 97 = 1" in result.output
-    assert "62%" in result.output  # e^0.5 / (1 + e^0.5)
-    assert picture.stat().st_size > 1000
-    if ending == "png":
-        assert picture.read_bytes().startswith(b"\x89PNG")
-
-
-def test_a_picture_that_cannot_be_written_is_refused_before_the_story(tmp_path: Path) -> None:
-    result = CliRunner().invoke(app, ["demo", "--picture", str(tmp_path / "village.doc")])
-    assert result.exit_code == 2
-    assert result.stdout == ""
-    assert "must end in .png, .svg or .html" in result.stderr
+    assert "Ada is for the dam" in result.output
+    assert "http://127.0.0.1:" in result.output
+    assert result.output.count("hub_") == 3
+    assert (folder / "curator.toml").exists()
+    again = CliRunner().invoke(app, ["demo", "--once", "--folder", str(folder)])
+    assert again.exit_code == 2
+    assert "holds a demo already" in again.output
+    rows = survey()
+    assert len(rows) == 2 * RESIDENTS + 1
+    newcomers = set(rows[rows.year == 2026].person) - set(rows[rows.year == 2025].person)
+    assert len(newcomers) == 1
 
 
 def test_version_and_help() -> None:

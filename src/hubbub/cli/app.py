@@ -26,12 +26,14 @@ def hubbub(version: Annotated[bool, typer.Option("--version", help="Print the ve
 
 @app.command()
 def demo(
-    picture: Annotated[Path, typer.Option(help="Where the picture goes (.png, .svg or .html).")] = Path("village.png"),
-    epsilon: Annotated[float, typer.Option(help="The price of each answer in the demo.")] = 0.5,
+    port: Annotated[int, typer.Option(help="Where the page listens, on this machine only.")] = village.PORT,
+    folder: Annotated[Path | None, typer.Option(help="Keep the made-up village and its ledger here.")] = None,
+    open_page: Annotated[bool, typer.Option("--open", help="Also open the page in a browser.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Tell the story and stop.")] = False,
 ) -> None:
-    """A village votes, a newcomer arrives: what exact answers give away, and what hubbub's do not."""
+    """A made-up village behind a curator on this machine: what exact answers give away, and what hubbub's do not."""
     with refusals():
-        village.tell(picture=picture, epsilon=epsilon)
+        village.tell(port=port, open_page=open_page, folder=folder, stay=not once)
 
 
 @app.command()
