@@ -206,6 +206,11 @@ def test_readings() -> None:
     for alpha in (0.0, 0.1, 0.25, 0.6, 1.0):
         assert pure.tradeoff(alpha) == pytest.approx(max(0, 1 - 3 * alpha, (1 - alpha) / 3), abs=1e-9)
         assert pure.true_positive_rate(alpha) == 1 - pure.tradeoff(alpha)
+    both = hb.ApproxDP(math.log(3), 0.05)
+    for alpha in (0.0, 0.1, 0.25, 0.9, 1.0):
+        curve = max(0, 0.95 - 3 * alpha, (0.95 - alpha) / 3)
+        assert both.tradeoff(alpha) == pytest.approx(curve, abs=1e-9)
+        assert both.tradeoff(alpha) <= curve
     assert hb.GaussianDP(1).tradeoff(0.05) == pytest.approx(0.74049, abs=1e-4)
     assert (hb.GaussianDP(1).tradeoff(0), hb.GaussianDP(1).tradeoff(1)) == (1, 0)
     composed = hb.LaplaceDP(0.1) * 50

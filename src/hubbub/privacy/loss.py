@@ -251,9 +251,9 @@ class Loss(ABC):
         rate = float(alpha)
         top = self.epsilon(1e-9)
         steps = [top * k / 8 for k in range(1, 9)] if math.isfinite(top) else []
-        pure = self.epsilon()
+        basic = self._basic_total()
         best = 0.0
-        for epsilon in [0.0, *steps, *([pure] if math.isfinite(pure) else [])]:
+        for epsilon in [0.0, *steps, *([float_up(basic[0])] if basic is not None else [])]:
             delta = self.delta(epsilon)
             grown = math.exp(min(epsilon, 700.0))
             best = max(best, 1 - delta - grown * rate, (1 - delta - rate) / grown)
