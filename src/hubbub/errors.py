@@ -210,3 +210,37 @@ class Unavailable(HubbubError, RuntimeError):
 
     def __init__(self) -> None:
         super().__init__("the curator cannot answer now; ask again, the same key is never charged twice.")
+
+
+class UnknownSurvey(HubbubError, KeyError):
+    """There is no such survey, or it is not this person's to see: the two look the same."""
+
+    def __init__(self) -> None:
+        super().__init__("there is no such survey here.")
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), ()
+
+
+class ReportRefused(HubbubError, ValueError):
+    """A submission to a survey was not counted; nothing of it was kept.
+
+    >>> str(ReportRefused("closed"))
+    'this survey is closed; nothing was kept.'
+    """
+
+    SENTENCES = {
+        "malformed": "a submission holds one whole number within its question's options for every question",
+        "closed": "this survey is closed",
+        "invitation": "this survey needs an invitation code that has not been used yet",
+    }
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(f"{self.SENTENCES[reason]}; nothing was kept.")
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), (self.reason,)
