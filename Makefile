@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PEERS := .venv-peers
 CORES ?= 2
 
-.PHONY: audit demo test test-long mutants reference lint format claims bench bench-queries clean
+.PHONY: audit demo test test-long mutants reference screenshots lint format claims bench bench-queries clean
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -60,6 +60,9 @@ $(PEERS)/installed: benchmarks/peers.txt pyproject.toml
 	$(PYTHON) -m venv $(PEERS)
 	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --requirement benchmarks/peers.txt --editable .
 	touch $@
+
+screenshots: $(VENV)/installed $(VENV)/system  ## pictures of the web page, phone and wide, light and dark, in docs/screenshots
+	$(BIN)/python tests/browser/screenshots.py
 
 bench: $(PEERS)/installed  ## hubbub against its peers, in one run (ten minutes); JSON and tables in benchmarks/results
 	$(PEERS)/bin/python benchmarks/samplers.py

@@ -2,7 +2,9 @@
 
 import datetime as dt
 import math
+from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from fractions import Fraction
 
@@ -147,6 +149,22 @@ def test_an_invitation_is_good_for_one_submission(surveys: Surveys) -> None:
     for survey_id, people in ((open_one.id, 1), (survey.id, 0), (survey.id, 10_001)):
         with pytest.raises(ParameterError):
             surveys.invite(survey_id, people)
+
+
+def test_a_code_used_by_many_at_once_counts_once(surveys: Surveys) -> None:
+    survey = surveys.create("ada", "Dam", DAM, epsilon=Decimal(2), invited=True)
+    [code] = surveys.invite(survey.id, 1)
+
+    def send(n: int) -> str:
+        try:
+            return "counted" if surveys.submit(survey.id, number(n // 2), [0, 0], code) else "replay"
+        except ReportRefused:
+            return "refused"
+
+    with ThreadPoolExecutor(8) as pool:
+        outcomes = Counter(pool.map(send, range(16)))
+    assert outcomes == {"counted": 1, "replay": 1, "refused": 14}
+    assert surveys.results(survey.id)[0].reports == 1
 
 
 def test_what_is_kept(surveys: Surveys, url: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import ROUND_FLOOR, Decimal
+from decimal import Decimal
 from fractions import Fraction
 
 from hubbub.errors import ParameterError
@@ -96,7 +96,7 @@ def shares(epsilon: Decimal, weights: Sequence[Decimal]) -> list[Decimal]:
     found = []
     for part in parts:
         steps = total * part / sum(parts) / Fraction(STEP)
-        found.append((Decimal(math.floor(steps)) * STEP).quantize(STEP, ROUND_FLOOR).normalize())
+        found.append(shortest(Decimal(math.floor(steps)) * STEP))
         if found[-1] < LEAST_SHARE:
             raise ParameterError(
                 "epsilon",
@@ -105,6 +105,15 @@ def shares(epsilon: Decimal, weights: Sequence[Decimal]) -> list[Decimal]:
                 "ask fewer questions, or give more",
             )
     return found
+
+
+def shortest(value: Decimal) -> Decimal:
+    """The same number without zeros at its end and without a power of ten.
+
+    >>> shortest(Decimal("0.50")), shortest(Decimal("1e1"))
+    (Decimal('0.5'), Decimal('10'))
+    """
+    return value.normalize() + Decimal(0)
 
 
 def questions(

@@ -22,6 +22,7 @@ from hubbub.curator.questionnaire import (
     Survey,
     line,
     questions,
+    shortest,
 )
 from hubbub.curator.store import TABLES, connect
 from hubbub.errors import ParameterError, ReportRefused, UnknownSurvey
@@ -104,17 +105,20 @@ class Surveys:
         invited: bool = False,
     ) -> Survey:
         """Makes a survey; its questions and their shares of epsilon never change afterwards."""
-        survey = draft(
-            owner, title, asked, epsilon=epsilon, weights=weights, introduction=introduction, invited=invited
+        return self.keep(
+            draft(owner, title, asked, epsilon=epsilon, weights=weights, introduction=introduction, invited=invited)
         )
+
+    def keep(self, survey: Survey) -> Survey:
+        """Keeps a survey that was drafted, open for answers."""
         values = {
             "id": survey.id,
-            "owner": owner,
+            "owner": survey.owner,
             "title": survey.title,
             "introduction": survey.introduction,
             "questions": [[q.text, list(q.options), str(q.epsilon)] for q in survey.questions],
-            "epsilon": str(epsilon),
-            "invited": invited,
+            "epsilon": str(survey.epsilon),
+            "invited": survey.invited,
             "open": True,
             "made": dt.datetime.now(dt.UTC).isoformat(),
         }
@@ -230,7 +234,7 @@ def draft(
     """A survey that is checked and priced but not kept, for planning; its id is not guessable."""
     words = line("introduction", introduction, LONGEST_INTRODUCTION) if introduction.strip() else ""
     asks = questions(epsilon, asked, weights)
-    return Survey(_random_text(16), owner, line("title", title, LONGEST_TITLE), words, asks, epsilon, invited)
+    return Survey(_random_text(16), owner, line("title", title, LONGEST_TITLE), words, asks, shortest(epsilon), invited)
 
 
 def _survey(row: Any) -> Survey:
