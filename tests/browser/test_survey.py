@@ -88,6 +88,7 @@ def test_the_respondent_sees_what_is_sent_and_may_change_it(page: Page, site: Si
     assert cells() == [[ASKED[0][0], "Yes", "No"], [ASKED[1][0], "north", "north"]]  # the same coins as before
     page.get_by_role("button", name="Send the last column").click()
     page.get_by_text("needs an invitation code").wait_for()
+    assert not page.get_by_role("button", name="Change my answers").is_visible()  # two answers on one set of coins
     page.get_by_label("Invitation code").fill(code.upper())
     page.get_by_role("button", name="Send the last column").click()
     page.get_by_text("Thank you").wait_for()
@@ -144,6 +145,7 @@ def test_the_owners_whole_story(page: Page, browser: Browser, site: Site) -> Non
     started = time.monotonic()
     expect(page.locator("#answers")).to_have_text("1", timeout=10_000)  # without reloading
     assert time.monotonic() - started < 9
+    expect(page.locator("#news")).to_have_text("1 answers so far")
     assert page.locator("table.estimates").count() == 2
     page.get_by_role("button", name="Close the survey").click()
     page.get_by_text("closed", exact=True).wait_for()

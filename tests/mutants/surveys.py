@@ -59,6 +59,13 @@ BUGS = [
         PAGE,
     ),
     Bug(
+        "two answers on one set of coins",
+        "curator/web/static/survey.js",
+        "  change.hidden = true;\n",
+        "",
+        PAGE,
+    ),
+    Bug(
         "shares of epsilon rounded up",
         "curator/questionnaire.py",
         "math.floor(steps)",

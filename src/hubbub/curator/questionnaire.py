@@ -55,7 +55,8 @@ class Survey:
         one invitation code; in an open survey per submission, so that whoever answers twice pays twice.
     Proof: W65 for each report, at its question's share; reports are independent given the answers, so shares add up
         (DMNS06), and they are rounded down so that their sum is at most the total. Every submission answers every
-        question, so nothing is told by leaving one out; the submission's number is drawn independently of answers.
+        question, so nothing is told by leaving one out; the submission's number is drawn independently of answers,
+        and the page sends one set of reports only, however often it has to send it.
     Assumes: whether somebody takes part is public; the respondent's device runs the script as shipped (a server
         that serves another one is not covered: answer with a program of your own then).
     """

@@ -53,8 +53,11 @@ function showPreview() {
   document.getElementById("preview-heading").focus();
 }
 
+// Once something may have been sent, answers cannot be changed: the same coins for two answers would tell their
+// difference. Sending again sends the same.
 async function sendReports() {
-  send.disabled = change.disabled = true;
+  send.disabled = true;
+  change.hidden = true;
   const body = { submission, reports, ...(invitation && { invitation: invitation.value }) };
   let text = "The server could not be reached. Nothing was sent twice; you may try again.";
   try {
@@ -76,7 +79,7 @@ async function sendReports() {
   outcome.textContent = text;
   outcome.hidden = false;
   outcome.focus();
-  send.disabled = change.disabled = false;
+  send.disabled = false;
 }
 
 review.addEventListener("click", showPreview);
