@@ -90,7 +90,7 @@ def signed_in(
     account = the.accounts.of_token(given.credentials) if given is not None else None
     if account is None:
         raise NotSignedIn
-    request.state.account = account.name
+    request.state.account = account
     return account
 
 

@@ -14,9 +14,11 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
 from hubbub import __version__
-from hubbub.curator import api, guarding
+from hubbub.curator import api, guarding, web
 from hubbub.curator.config import read
 from hubbub.curator.service import Curator
+from hubbub.curator.web import layout
+from hubbub.curator.web.refusals import SENTENCES
 from hubbub.errors import (
     BudgetExceeded,
     EngineFailure,
@@ -76,6 +78,8 @@ def create(curator: Curator, log: guarding.Log | None = None) -> FastAPI:
         """For Prometheus, with an owner's token."""
         return PlainTextResponse(counts.text(), media_type="text/plain; version=0.0.4")
 
+    if curator.config.server.open_pages:
+        web.mount(app)
     app.add_exception_handler(HubbubError, _refused)
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(HTTPException, _plain)
@@ -137,6 +141,9 @@ async def _plain(request: Request, error: Exception) -> Response:
     if error.status_code == 405:
         headers["Allow"] = ", ".join(_allowed(request))
     words = {404: "there is nothing at this address.", 405: "this address does not take that method."}
+    if request.app.state.curator.config.server.open_pages and "text/html" in request.headers.get("accept", ""):
+        sentence = SENTENCES.get(error.status_code, SENTENCES[400])
+        return layout.page(request, "refused.html", error.status_code, sentence=sentence)
     name = {404: "unknown", 405: "method"}.get(error.status_code, "malformed")
     message = words.get(error.status_code, "the request cannot be read.")
     return JSONResponse({"error": name, "message": message, "fields": {}}, error.status_code, headers)

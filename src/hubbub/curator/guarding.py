@@ -143,7 +143,7 @@ class Guard:
             route = getattr(scope.get("route"), "path", "-")
             seconds = time.monotonic() - began
             self._counts.add(scope["method"] if scope["method"] in METHODS else "-", route, status, seconds)
-            account = scope.get("state", {}).get("account")
+            account = getattr(scope.get("state", {}).get("account"), "name", None)
             self._log.write(
                 event="request", request=name, method=scope["method"][:10], route=route, status=status, account=account
             )

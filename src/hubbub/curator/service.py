@@ -15,6 +15,7 @@ from hubbub.curator import opening
 from hubbub.curator.accounts import Account, Accounts
 from hubbub.curator.config import Config, Dataset
 from hubbub.curator.ledger import Entry, Ledger
+from hubbub.curator.surveys import Surveys
 from hubbub.errors import EngineFailure, UnknownDataset
 from hubbub.queries import Explanation, Table
 from hubbub.queries.plan import Plan
@@ -75,6 +76,7 @@ class Curator:
         self.url = config.server.ledger
         self.ledger = Ledger(self.url, config.server.high_water_mark)
         self.accounts = Accounts(self.url)
+        self.surveys = Surveys(self.url)
         self.datasets: Mapping[str, Dataset] = config.datasets
         for d in self.datasets.values():
             self.ledger.open_dataset(d.name, epsilon=d.epsilon, delta=d.delta, neighbours=d.schema.neighbours)
@@ -161,6 +163,7 @@ class Curator:
         self._pool.shutdown(wait=True)
         self.ledger.close()
         self.accounts.close()
+        self.surveys.close()
 
 
 def identity(dataset: Dataset, asked: Asked, plan: Plan) -> str:
