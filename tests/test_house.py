@@ -184,3 +184,12 @@ def test_enough_bugs_are_planted() -> None:
 def test_files_stay_readable() -> None:
     for path in SOURCE.rglob("*.py"):
         assert len(path.read_text().splitlines()) <= 450, path
+
+
+def test_the_tests_named_in_security_md_exist() -> None:
+    named = set(re.findall(r"`(test_\w+)`", (ROOT / "SECURITY.md").read_text()))
+    written = {
+        name for path in (ROOT / "tests").rglob("test_*.py") for name in re.findall(r"def (test_\w+)", path.read_text())
+    }
+    assert named
+    assert named <= written
