@@ -93,6 +93,13 @@ def cells() -> list[Cell]:
             [0.2, 0.3, 0.0],
             [1.0, 0.3, 0.9],
         )
+    add(
+        "quantile of many points, eps=1.0",
+        hb.Quantile(0.9, bounds=(-40, 260), epsilon=1.0),
+        [2, 3, 3, 8, 200],
+        [2, 3, 3, 8],
+        [2, 3, 3, 8, 200, -7],
+    )
     add("laplace int wide", hb.Laplace(7, epsilon=0.5), 100, 107, 93, 103)
     add("laplace by scale", hb.Laplace(2, scale=3.5), 0, 2)
     add("laplace float odd", hb.Laplace(0.1, epsilon=0.7), 5.0, 5.1, 4.95)

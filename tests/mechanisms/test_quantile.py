@@ -1,6 +1,6 @@
 import math
 from fractions import Fraction
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, product
 
 import numpy as np
 import pytest
@@ -11,25 +11,62 @@ import hubbub as hb
 from hubbub.errors import DataTypeError, ParameterError
 
 
-def brute_force(data: list[int], q: Fraction, high: int, rate: float) -> np.ndarray:
-    """Every candidate's probability straight from the definition of the score."""
-    misses = []
-    for v in range(high + 1):
+def misses(data: list[int], q: Fraction, points: range) -> np.ndarray:
+    """Every candidate's rank error straight from the definition of the score."""
+    found = []
+    for v in points:
         below, at_or_below = sum(x < v for x in data), sum(x <= v for x in data)
-        misses.append(max(0, below - q * len(data), q * len(data) - at_or_below))
-    weights = np.exp([-rate * float(m) for m in misses])
-    return weights / weights.sum()
+        found.append(float(max(0, below - q * len(data), q * len(data) - at_or_below)))
+    return np.array(found)
 
 
-@given(st.lists(st.integers(-2, 8), max_size=7), st.sampled_from([0, 0.25, 0.5, Fraction(1, 3), 1 / 3, 1]))
-def test_the_law_is_the_definition(data: list[int], q: float) -> None:
+def flipped(gaps: np.ndarray) -> np.ndarray:
+    """Permute-and-flip straight from its definition: of all that pass, each is the first in the order equally often."""
+    chances, law = np.exp(-(gaps - gaps.min())), np.zeros(len(gaps))
+    for passed in product([False, True], repeat=len(gaps)):
+        if any(passed):
+            mask = np.array(passed)
+            law[mask] += np.prod(np.where(mask, chances, 1 - chances)) / mask.sum()
+    return law
+
+
+def clamped(data: list[int], low: int, high: int) -> list[int]:
+    return [min(max(x, low), high) for x in data]
+
+
+SHARES = [0, 0.25, 0.5, Fraction(1, 3), 1 / 3, 0.9, 1]
+
+
+@given(st.lists(st.integers(-2, 8), max_size=7), st.sampled_from(SHARES))
+def test_the_law_on_few_points_is_the_definition(data: list[int], q: float) -> None:
     m = hb.Quantile(q, bounds=(0, 6), epsilon=1)
-    clamped = [min(max(x, 0), 6) for x in data]
     exact = Fraction(str(q))
-    expected = brute_force(clamped, exact, 6, 1 / (2 * float(max(exact, 1 - exact))))
+    rate = 1 / (2 * float(max(exact, 1 - exact)))
     support, law = m.distribution(data)
     assert support.tolist() == list(range(7))
-    assert law == pytest.approx(expected)
+    assert law == pytest.approx(flipped(rate * misses(clamped(data, 0, 6), exact, range(7))))
+
+
+@given(st.lists(st.integers(-120, 320), max_size=9), st.sampled_from(SHARES))
+def test_the_law_on_many_points_is_the_definition(data: list[int], q: float) -> None:
+    """Above a median, points from 0 up weigh 1/distance in doubling steps; below it, those from 0 down."""
+    points = range(-100, 301)
+    m = hb.Quantile(q, bounds=(-100, 300), epsilon=1)
+    exact = Fraction(str(q))
+    rate = 1 / (2 * float(max(exact, 1 - exact)))
+    up = [64 >> max(0, (v // 4).bit_length() - 1) for v in range(301)]  # four points in the first of 64 parts
+    down = [64 >> max(0, v.bit_length() - 1) for v in range(101)]
+    if 2 * exact > 1:
+        weights = [sum(up) // 301] * 100 + up
+    elif 2 * exact < 1:
+        weights = [*reversed(down), *[sum(down) // 101] * 300]
+    else:
+        weights = [1] * 401
+    expected = np.array(weights) * np.exp(-rate * misses(clamped(data, -100, 300), exact, points))
+    support, law = m.distribution(data)
+    assert support.tolist() == list(points)
+    assert law == pytest.approx(expected / expected.sum())
+    assert m.candidates == sum(weights)
 
 
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
@@ -49,6 +86,36 @@ def test_every_pair_of_small_neighbours(q: float, neighbours: str) -> None:
                 worst = max(worst, np.abs(np.log(p / r)).max())
     assert worst <= 1 + 1e-12
     assert worst > 0.4  # the score's sensitivity is not wildly overstated
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
+@pytest.mark.parametrize("q", [0, 0.3, 0.5, 0.9, 1])
+@pytest.mark.parametrize("bounds", [(0, 300), (-300, 0), (-150, 150), (-900, -600)])
+def test_neighbours_on_many_points(q: float, neighbours: str, bounds: tuple[int, int]) -> None:
+    """Whatever the public weights, and with records at the edges of their blocks."""
+    low, high = bounds
+    m = hb.Quantile(q, bounds=bounds, epsilon=1, neighbours=neighbours)
+    places = sorted({low, low + 1, (low + high) // 2, max(low, min(4, high)), high - 1, high})
+    laws = {data: m.distribution(list(data))[1] for n in range(4) for data in combinations_with_replacement(places, n)}
+    worst = 0.0
+    for data, p in laws.items():
+        if neighbours == "add-remove":
+            others = [tuple(sorted([*data, x])) for x in places] if len(data) < 3 else []
+        else:
+            others = [tuple(sorted([*data[:i], x, *data[i + 1 :]])) for i in range(len(data)) for x in places]
+        for other in others:
+            worst = max(worst, np.abs(np.log(p / laws[other])).max())
+    assert worst <= 1 + 1e-12
+    assert worst > 0.4
+
+
+def test_an_empty_range_beyond_the_tail_draws_few_answers() -> None:
+    """Data of a small part of the range: even weights would answer from beyond it almost always."""
+    data = np.random.default_rng(3).lognormal(-2, 1, 10_000)
+    high = [hb.Quantile(0.99, bounds=(0.0, 100.0), epsilon=0.1).release(data) for _ in range(40)]
+    low = [hb.Quantile(0.01, bounds=(-100.0, 0.0), epsilon=0.1).release(-data) for _ in range(40)]
+    for values in (high, [-v for v in low]):
+        assert sum(v > data.max() for v in values) < 20
 
 
 def test_long_denominators_do_not_overflow() -> None:

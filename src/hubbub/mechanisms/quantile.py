@@ -16,6 +16,8 @@ from hubbub.mechanisms.additive import LISTED_POINTS
 from hubbub.mechanisms.laplace import MORE_PRIVACY
 from hubbub.mechanisms.lattice import Floats, exact_numbers
 from hubbub.mechanisms.mechanism import Mechanism
+from hubbub.mechanisms.points import Weights
+from hubbub.mechanisms.selection import Gaps, permute_and_flip, permute_and_flip_law
 from hubbub.numeric.rational import Number, count, float_up, floor_log2, is_whole, positive, power_of_two, rational
 from hubbub.privacy.families import PureDP
 from hubbub.privacy.loss import Loss, Neighbours, check_neighbours
@@ -28,6 +30,8 @@ RANGE_STEPS = 40
 
 LONG_DENOMINATOR = 10**8
 """Quantiles such as 0.3333333333333333 have longer denominators; their ranks are counted in Python integers."""
+FEW_POINTS = 256
+"""Up to so many grid points are flipped one by one; for more, which permute-and-flip hardly favours, runs are drawn."""
 FARTHEST = 1 << 61
 """Bounds beyond this leave no room for 64-bit arithmetic."""
 
@@ -38,6 +42,16 @@ class Counted:
 
     values: NDArray[Any]
     counts: Integers
+
+
+def _weights(share: Fraction, low: Fraction, points: int, step: Fraction) -> Weights:
+    """The public weights of the grid's points: falling off from zero on the side of the quantile, even for a median."""
+    if points <= FEW_POINTS or 2 * share == 1:
+        return Weights.even(points)
+    if 2 * share > 1:
+        return Weights.falling(points, min(max(math.ceil(-low / step), 0), points))
+    above = points - 1 - math.floor(-low / step)
+    return Weights.falling(points, min(max(above, 0), points)).mirrored()
 
 
 def _tally(data: Any) -> Counter[Any]:
@@ -51,17 +65,22 @@ def _tally(data: Any) -> Counter[Any]:
 
 @dataclass(frozen=True, init=False)
 class Quantile(Mechanism):
-    """Releases a value near the given quantile of the data: the exponential mechanism on rank error.
+    """Releases a value near the given quantile of the data: chosen by rank error, privately.
 
     Every point of a public grid between the bounds is a candidate, scored by how far its rank is from quantile * n.
     Whole bounds make a grid of integers; otherwise the grid is a power of two (``spacing`` to choose it). Data are
     clamped to the bounds and floored to the grid, record by record; ``release`` takes a list or array of numbers, or
     ``Counted`` ones. The public rules hold for odd data: nan counts as 0, and is then clamped.
 
+    On a few points it is permute-and-flip; on more the exponential mechanism, in which for quantiles above the median
+    the points above zero weigh the less the farther they are (below it, those below zero): beyond the data's tail
+    there may be a long empty range, which would draw answers by its mere length.
+
     Claim: epsilon-DP for up to ``records`` records added or removed (sensitivity of the score max(q, 1-q) for each) or
         replaced by as many (sensitivity 1 for each).
-    Proof: S11 and MT07. The score is -max(0, below - q n, q n - at_or_below); adding a record moves n by 1 and each
-        count by 0 or 1, so each difference moves by q or 1-q; replacing one moves counts by at most 1 and leaves n.
+    Proof: S11 and MT07, with a public base measure; on few points MS20, Theorem 1. The score is -max(0, below - q n,
+        q n - at_or_below); adding a record moves n by 1 and each count by 0 or 1, so each difference moves by q or
+        1-q; replacing one moves counts by at most 1 and leaves n.
     Assumes: at most ``records`` records per person (and as many in its replacement); public bounds.
 
     >>> Quantile(0.5, bounds=(0, 100), epsilon=10.0).release([42] * 1000)
@@ -76,6 +95,7 @@ class Quantile(Mechanism):
     records: int
     _rate: Fraction = field(repr=False)
     _step: Fraction = field(repr=False)
+    _weights: Weights = field(repr=False)
 
     def __init__(
         self,
@@ -117,19 +137,34 @@ class Quantile(Mechanism):
             records=count("records", records),
             _step=step,
             _rate=price / (2 * sensitivity * records),
+            _weights=_weights(share, low, math.floor((high - low) / step) + 1, step),
         )
 
     @property
     def loss(self) -> Loss:
         return PureDP(self.epsilon, neighbours=self.neighbours)
 
+    @property
+    def candidates(self) -> int:
+        """How many grid points there are, counted by their weights; the lightest weigh 1."""
+        return int(self._weights.before(np.array([self._weights.edges[-1]]))[0])
+
     def _release(self, value: Any, bits: Bits) -> int | float:
         starts, sizes, misses = self._cells(value)
-        share = rational("quantile", self.quantile)
-        rate = self._rate / share.denominator
+        rate = self._rate / rational("quantile", self.quantile).denominator
+        if self._few:
+            misses = np.repeat(misses - misses.min(), sizes)
+            gaps = Gaps(misses.astype(np.float64) * float(rate), lambda i: int(misses[i]) * rate)
+            return self._value(permute_and_flip(gaps, bits))
+        before = self._weights.before(starts)
+        weights = self._weights.before(starts + sizes) - before
         exponents = misses.astype(np.float64) * float(rate)
-        chosen = exp_choice(exponents, lambda i: int(misses[i]) * rate, bits, copies=sizes)
-        return self._value(int(starts[chosen]) + draw_below(int(sizes[chosen]), bits))
+        chosen = exp_choice(exponents, lambda i: int(misses[i]) * rate, bits, copies=weights)
+        return self._value(self._weights.point(int(before[chosen]) + draw_below(int(weights[chosen]), bits)))
+
+    @property
+    def _few(self) -> bool:
+        return self._weights.edges[-1] <= FEW_POINTS
 
     def apart(self, value: Any, neighbour: Any) -> float:
         one, other = (_tally(v) for v in (value, neighbour))
@@ -145,10 +180,12 @@ class Quantile(Mechanism):
                 "spacing", self.spacing, f"makes {total} points, too many to list", "give a larger one"
             )
         rate = self._rate / rational("quantile", self.quantile).denominator
-        weights = np.exp(-misses.astype(np.float64) * float(rate))
-        weights /= (weights * sizes).sum()
         points = np.array([self._value(k) for k in range(total)])
-        return points, np.repeat(weights, sizes)
+        exponents = np.repeat((misses - misses.min()).astype(np.float64) * float(rate), sizes)
+        if self._few:
+            return points, permute_and_flip_law(exponents)
+        weights = np.exp(-exponents) * np.diff(self._weights.before(np.arange(total + 1)))
+        return points, weights / weights.sum()
 
     def _value(self, step: int) -> int | float:
         exact = rational("bounds", self.bounds[0]) + step * self._step
