@@ -4,6 +4,7 @@ threads."""
 import datetime as dt
 import math
 import random
+from collections import Counter
 from typing import Any
 
 import ibis
@@ -144,8 +145,12 @@ def test_spark_on_an_empty_table_and_with_caps(spark: Any) -> None:
     assert one == integers(on_spark(spark, shuffled, "other", 5), QUESTIONS[0], **TIGHT)
 
 
+CROWDED: dict[str, Any] = {"max_groups": 4, "max_rows": 2}
+
+
 @pytest.mark.parametrize(
-    "caps", [WIDE, TIGHT, {"max_groups": None, "max_rows": None, "max_total_rows": 4}, TIGHT | {"max_total_rows": 5}]
+    "caps",
+    [WIDE, TIGHT, CROWDED, {"max_groups": None, "max_rows": None, "max_total_rows": 4}, TIGHT | {"max_total_rows": 5}],
 )
 @pytest.mark.parametrize("question", QUESTIONS, ids=["1", "2", "3", "4"])
 def test_order_and_threads_do_not_matter(question: str, caps: dict[str, Any], postgres: Any) -> None:
@@ -157,15 +162,40 @@ def test_order_and_threads_do_not_matter(question: str, caps: dict[str, Any], po
     assert first == integers(on_postgres(postgres, shuffled, "shuffled"), question, **caps)
 
 
-def test_caps_keep_what_they_say() -> None:
-    """Of every person at most two groups and three rows in each; unbounded people are untouched."""
-    found = rows("hostile")
-    keys, [n, people], *_ = integers(
-        on_duckdb(found), "SELECT ward, count(*), count(DISTINCT person) FROM t GROUP BY ward", **TIGHT
-    )
-    wards = set(DECLARED["ward"])
-    persons = {r["person"] for r in found} - {None}
-    kept = {p: {w: min(3, sum(r["person"] == p and r["ward"] == w for r in found)) for w in wards} for p in persons}
-    assert sum(people[0]) == sum(min(2, sum(c > 0 for c in w.values())) for w in kept.values())
-    assert sum(n[0]) <= 3 * sum(people[0])
+@pytest.mark.parametrize("groups", [1, 2, 3])
+@pytest.mark.parametrize("most", [1, 2, 3, 5, 100])
+@pytest.mark.parametrize("size", [30, 240])
+def test_caps_keep_what_they_say(groups: int, most: int, size: int) -> None:
+    """Of every person so many groups, and all rows in each up to the cap; people within the caps are untouched."""
+    found = rows("hostile", size)
+    question = "SELECT ward, count(*), count(DISTINCT person), sum(age) FROM t GROUP BY ward"
+    keys, [moments, people], *_ = integers(on_duckdb(found), question, max_groups=groups, max_rows=most)
+    held = Counter((r["person"], r["ward"]) for r in found if r["person"] is not None and r["ward"] in DECLARED["ward"])
+    wards = {p: [n for (q, _), n in held.items() if q == p] for p, _ in held}
+    assert sum(people[0]) == sum(min(groups, len(w)) for w in wards.values())
+    kept = sum(sum(column) for column in moments) // 120  # what the parts of one row add up to
+    fewest = sum(sum(sorted(min(most, n) for n in w)[:groups]) for w in wards.values())
+    largest = sum(sum(sorted(min(most, n) for n in w)[-groups:]) for w in wards.values())
+    assert fewest <= kept <= largest
     assert len(keys) == 3
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.uint64(), pa.int32(), pa.uint8(), pa.date32(), pa.large_string()], ids=lambda k: str(k)
+)
+def test_people_of_any_kind_are_bounded(kind: pa.DataType) -> None:
+    """Two rows in one group and three groups each, of which one row in two groups count."""
+    names = {
+        "uint64": [2**64 - 1, 2**63, 5],
+        "date32[day]": [dt.date(1, 1, 1), dt.date(9999, 12, 31), dt.date(2000, 1, 1)],
+    }
+    persons = names.get(str(kind), ["a", "b", "~"] if "string" in str(kind) else [0, 1, 2])
+    source = {"person": [], "g": [], "x": []}
+    for person in persons:
+        for g, x in (("a", 1), ("a", 2), ("b", 3), ("c", 4)):
+            for column, value in zip(source, (person, g, x), strict=True):
+                source[column].append(value)
+    table = pa.table({"person": pa.array(source["person"], kind), "g": source["g"], "x": source["x"]})
+    protected = hb.protect(table, unit="person", columns={"g": ["a", "b", "c"]}, max_groups=2, max_rows=1)
+    plan = make_plan(protected.schema, protected._reader.statement("SELECT g, count(*) FROM t GROUP BY g"), 1)
+    assert protected._engine.compute(plan).sums[0].sum() == 6

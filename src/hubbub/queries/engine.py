@@ -110,21 +110,29 @@ class Engine:
     def kept(self, plan: Plan) -> Any:
         """The rows that count of every person: at most so many a group, so many groups, so many in all.
 
-        People within all bounds, nearly all as a rule, are recognised by counting and pass as they are; only the rows
-        of the others are put in order. Every step looks at one person's rows only.
+        People with so few rows that groups and total are within bounds, nearly all as a rule, are recognised by
+        counting, and so are groups with too many rows of one of them; only the rows of the others are put in order.
+        Every step looks at one person's rows only.
         """
-        source = self._table
+        source, unit = self._table, plan.schema.unit
         for join in plan.query.joins:
             source = _joined(source, self._public[join.table], join)
-        if plan.schema.unit is None:
+        if unit is None:
             return _projected(source, plan)
+        c, names = plan.contribution, key_names(plan)
+        few = min(c.groups if names else c.rows, c.most_rows)
         # the source is projected anew for each use: a shared projection would be written down in full by some engines
         # while the people beyond their bounds, named, are looked for once
-        over = _beyond(_projected(source, plan, arguments=False), plan).alias("hb_over")
-        same = source[plan.schema.unit] == over[UNIT]
-        fine = _projected(source.anti_join(over, same), plan)
+        over = _more_than(few, _projected(source, plan, arguments=False), [UNIT]).alias("hb_over")
+        same = source[unit] == over[UNIT]
         cut = _cut(_projected(source.semi_join(over, same), plan), plan)
-        return fine.union(cut.select(fine.columns), distinct=False)
+        fine = _projected(source.anti_join(over, same), plan)
+        parts = [fine, cut]
+        if names and c.rows < few:
+            by = [UNIT, *names]
+            crowded = _more_than(c.rows, _projected(source, plan, arguments=False), by).alias("hb_crowded")
+            parts = [fine.anti_join(crowded, by), _first_rows(fine.semi_join(crowded, by), plan), cut]
+        return ibis().union(*(part.select(fine.columns) for part in parts), distinct=False)
 
     def _fetch(self, expression: Any) -> dict[str, list[Any]]:
         fetched: dict[str, list[Any]] = expression.to_pyarrow().to_pydict()
@@ -180,46 +188,53 @@ def _projected(table: Any, plan: Plan, arguments: bool = True) -> Any:
     return rows
 
 
-def _beyond(rows: Any, plan: Plan) -> Any:
-    """The people who have more than counts."""
-    c, names = plan.contribution, key_names(plan)
-    total = c.most_rows if c.total is None else c.total
-    if not names or (c.rows >= total and c.groups >= total):
-        people = rows.group_by(UNIT).agg(hb_n=rows.count())
-        return people.filter(people.hb_n > min(total, c.most_rows)).select(UNIT)
-    pairs = rows.group_by([UNIT, *names]).agg(hb_n=rows.count())
-    people = pairs.group_by(UNIT).agg(hb_most=pairs.hb_n.max(), hb_groups=pairs.count(), hb_all=pairs.hb_n.sum())
-    beyond = (people.hb_most > c.rows) | (people.hb_groups > c.groups) | (people.hb_all > total)
-    return people.filter(beyond).select(UNIT)
+def _more_than(most: int, rows: Any, by: list[str]) -> Any:
+    """The people, or the people in groups, with more rows than this."""
+    counted = rows.group_by(by).agg(hb_n=rows.count())
+    return counted.filter(counted.hb_n > most).select(by)
 
 
 def _cut(rows: Any, plan: Plan) -> Any:
-    """The first rows of each person in each group, of the first groups, in a hashed order; equal rows are alike."""
+    """The first groups of each person, the first rows in each, the first rows of these, all in hashed orders."""
     c, names = plan.contribution, key_names(plan)
-    by = [UNIT, *names]
-    values = [n for n in rows.columns if n not in by]
-    keyed = rows.mutate(hb_g=_hash(rows, by), hb_r=_hash(rows, [*by, *values]))
-    order = [keyed.hb_r, *(keyed[v] for v in values)]
-    window = ibis().window(group_by=by, order_by=order)
-    kept = keyed.mutate(hb_row=ibis().row_number().over(window))
-    kept = kept.filter(kept.hb_row < c.rows)
-    if names:
-        window = ibis().window(group_by=UNIT, order_by=[kept.hb_g, *(kept[n] for n in names)])
-        kept = kept.mutate(hb_group=ibis().dense_rank().over(window))
-        kept = kept.filter(kept.hb_group < c.groups)
+    if names:  # before rows are cut, which leaves no group empty: the next order is then of fewer rows
+        keyed = rows.mutate(hb_g=_hash(rows, [UNIT, *names]))
+        window = ibis().window(group_by=UNIT, order_by=[keyed.hb_g, *(keyed[n] for n in names)])
+        ranked = keyed.mutate(hb_group=ibis().dense_rank().over(window))
+        rows = ranked.filter(ranked.hb_group < c.groups).select(rows.columns)
+    kept = _first_rows(rows, plan)
     if c.total is not None:
-        window = ibis().window(group_by=UNIT, order_by=[kept.hb_r, *(kept[n] for n in [*names, *values])])
+        window = ibis().window(group_by=UNIT, order_by=[kept.hb_r, *(kept[n] for n in rows.columns if n != UNIT)])
         kept = kept.mutate(hb_place=ibis().row_number().over(window))
         kept = kept.filter(kept.hb_place < c.total)
     return kept
 
 
+def _first_rows(rows: Any, plan: Plan) -> Any:
+    """The first rows of each person in each group, in a hashed order; equal rows are alike."""
+    by = [UNIT, *key_names(plan)]
+    values = [n for n in rows.columns if n not in by]
+    keyed = rows.mutate(hb_r=_hash(rows, [*by, *values]))
+    window = ibis().window(group_by=by, order_by=[keyed.hb_r, *(keyed[v] for v in values)])
+    kept = keyed.mutate(hb_row=ibis().row_number().over(window))
+    return kept.filter(kept.hb_row < plan.contribution.rows)
+
+
+SALT = 0x68756262  # "hubb"
+
+
 def _hash(table: Any, columns: list[str]) -> Any:
-    """A hash of several columns together: their texts, marked off, hashed."""
-    text = ibis().literal("hubbub")
+    """A hash of several columns together: each one's hash is mixed into that of those before."""
+    mixed = ibis().literal(SALT, "int64")
     for name in columns:
-        text = text + ibis().literal("|") + table[name].cast("string").fill_null("~")
-    return text.hash()
+        value = table[name]
+        kind = value.type()
+        if kind.is_signed_integer():
+            plain = value.cast("int64").fill_null(0)
+        else:  # texts are what every engine can hash
+            plain = (value if kind.is_string() else value.cast("string")).fill_null("~")
+        mixed = (mixed ^ plain.hash()).hash()
+    return mixed
 
 
 class _Index:
