@@ -41,22 +41,23 @@ class DataTypeError(HubbubError, TypeError):
 class BudgetExceeded(HubbubError):
     """A spend was refused because it would exceed the budget; nothing was spent and nothing ran.
 
-    Fields: ``requested`` and ``spent`` (losses), ``limit`` (epsilon, delta), ``remaining`` (of pure epsilon).
+    Fields: ``requested`` and ``spent`` (losses), ``limit`` (epsilon, delta), ``remaining`` (of pure epsilon), and
+    ``shortage``, what is said where it is not epsilon that lacks.
     """
 
-    def __init__(self, requested: object, spent: object, limit: tuple[float, float], remaining: float) -> None:
+    def __init__(
+        self, requested: object, spent: object, limit: tuple[float, float], remaining: float, shortage: str = ""
+    ) -> None:
         self.requested = requested
         self.spent = spent
         self.limit = limit
         self.remaining = remaining
-        super().__init__(
-            f"loss={requested!r} does not fit: {remaining:.6g} of epsilon={limit[0]:.6g} is left "
-            f"at delta={limit[1]:.3g}; "
-            "ask for less, or stop here."
-        )
+        self.shortage = shortage
+        lacking = f"{remaining:.6g} of epsilon={limit[0]:.6g} is left at delta={limit[1]:.3g}; ask for less"
+        super().__init__(f"loss={requested!r} does not fit: {shortage or lacking}, or stop here.")
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        return type(self), (self.requested, self.spent, self.limit, self.remaining)
+        return type(self), (self.requested, self.spent, self.limit, self.remaining, self.shortage)
 
 
 class SessionClosed(HubbubError, RuntimeError):

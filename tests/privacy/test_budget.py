@@ -241,3 +241,17 @@ def race() -> None:
     for t in threads:
         t.join()
     assert sorted(accepted) == list(range(1, 11))
+
+
+def test_a_refusal_says_whether_it_is_delta_that_lacks() -> None:
+    budget = hb.Budget(epsilon=10, delta=1e-6)
+    budget.spend(hb.ApproxDP(0.1, 2e-7))
+    with pytest.raises(hb.BudgetExceeded, match=r"needs delta=4e-07, and 3e-07 is left .* more than half"):
+        budget.spend(hb.ApproxDP(0.1, 4e-7))
+    with pytest.raises(hb.BudgetExceeded, match="of epsilon=10 is left"):
+        budget.spend(hb.PureDP(11))
+    with pytest.raises(hb.BudgetExceeded, match="of epsilon=10 is left"):
+        budget.spend(hb.ApproxDP(11, 4e-7))
+    with pytest.raises(hb.BudgetExceeded, match="needs delta=1e-06, and the budget has none") as refusal:
+        hb.Budget(epsilon=10).spend(hb.Gaussian(1, sigma=10).loss, delta=1e-6)
+    assert pickle.loads(pickle.dumps(refusal.value)).shortage == refusal.value.shortage

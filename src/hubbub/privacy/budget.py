@@ -76,6 +76,25 @@ class Filter:
         self.sum_epsilon, self.sum_delta, self.sum_renyi = self.after(loss, at)
         self.count += 1
 
+    def shortage(self, loss: Loss, at: Fraction = Fraction(0)) -> str:
+        """What lacks for a refused loss, if it is delta alone: of a budget's, one half is for sums, one for Renyi.
+
+        >>> from hubbub.privacy import ApproxDP
+        >>> Filter(Fraction(1), Fraction(0)).shortage(ApproxDP(0.1, 1e-6))
+        'it needs delta=1e-06, and the budget has none; give the budget a delta'
+        """
+        sum_epsilon, sum_delta, _ = self.after(loss, at)
+        if sum_epsilon > self.epsilon or sum_delta <= self.delta / 2:
+            return ""
+        needed = float(sum_delta - self.sum_delta)
+        if not self.delta:
+            return f"it needs delta={needed:.3g}, and the budget has none; give the budget a delta"
+        left = max(0.0, float_down(self.delta / 2 - self.sum_delta))
+        return (
+            f"it needs delta={needed:.3g}, and {left:.3g} is left (only a first spend may take more than half of the "
+            f"budget's delta={float(self.delta):.3g}); ask with a smaller delta"
+        )
+
     def state(self) -> dict[str, str]:
         """The sums, exactly, for a ledger to keep; with the limits and the order they belong to."""
         return {
@@ -174,7 +193,13 @@ class Budget:
             )
         with self._lock:
             if not self._filter.accepts(loss, at):
-                raise BudgetExceeded(loss, self._spent(), (self.epsilon, self.delta), self._filter.left())
+                raise BudgetExceeded(
+                    loss,
+                    self._spent(),
+                    (self.epsilon, self.delta),
+                    self._filter.left(),
+                    self._filter.shortage(loss, at),
+                )
             self._filter.add(loss, at)
             for level in self._levels:
                 level.add(loss, at)
