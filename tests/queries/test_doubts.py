@@ -18,7 +18,7 @@ import hubbub as hb
 from hubbub.domains import Number
 from hubbub.errors import EngineFailure, HubbubError, ParameterError, QueryRefused
 from hubbub.queries.measures import Measure
-from hubbub.queries.plan import Noisy
+from hubbub.queries.plan import Noisy, make_plan
 from hubbub.queries.release import _noised
 
 
@@ -258,3 +258,17 @@ def test_finer_steps_do_not_wrap_around() -> None:
     noisy = Noisy(measure, hb.Gaussian(18318, sigma=1000.0), 4096)
     sums = np.array([[2**61, -(2**61), 7]])
     assert _noised(noisy, sums)[0].tolist() == pytest.approx([2.0**61, -(2.0**61), 7.0], rel=1e-12, abs=5)
+
+
+@pytest.mark.parametrize("asked", ["count(*)", "count(DISTINCT person)", "avg(age), median(price)", "mode(ward)"])
+@pytest.mark.parametrize("caps", [{"max_groups": 20, "max_rows": 1}, {"max_groups": 3, "max_rows": 2}])
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
+def test_private_keys_use_all_of_epsilon_and_no_more(asked: str, caps: dict[str, Any], neighbours: Any) -> None:
+    table = protected(neighbours=neighbours, **caps)
+    query = table._reader.statement(f"SELECT shop, {asked} FROM t GROUP BY shop")
+    for epsilon, delta in ((1.0, 1e-6), (0.3, 1e-9), (4.0, 1e-3)):
+        plan = make_plan(table.schema, query, epsilon, delta)
+        assert 0.97 * epsilon <= plan.loss.epsilon(delta) <= epsilon
+        budget = hb.Budget(epsilon=2 * epsilon, delta=4 * delta, neighbours=neighbours)
+        for _ in range(2):
+            budget.spend(plan.loss, delta=delta)

@@ -15,7 +15,7 @@ from hubbub.mechanisms.additive import AdditiveNoise
 from hubbub.mechanisms.gaussian import Gaussian
 from hubbub.mechanisms.laplace import MORE_PRIVACY, TruncatedLaplace
 from hubbub.mechanisms.mechanism import Mechanism
-from hubbub.numeric.rational import Number, count, float_up, fraction_between, positive
+from hubbub.numeric.rational import Number, count, decimal_down, float_up, fraction_between, positive
 from hubbub.privacy.families import ApproxDP
 from hubbub.privacy.loss import Loss, Neighbours, check_neighbours
 from hubbub.randomness.bits import Bits
@@ -120,7 +120,8 @@ class KeySelection(Mechanism):
 def _truncated(
     epsilon: Fraction, delta: Fraction, groups: int, neighbours: Neighbours
 ) -> tuple[AdditiveNoise, int, int, Loss]:
-    one = TruncatedLaplace(1, epsilon=epsilon / groups, delta=delta / groups, neighbours=neighbours)
+    each = epsilon if groups == 1 else decimal_down(epsilon / groups)
+    one = TruncatedLaplace(1, epsilon=each, delta=delta / groups, neighbours=neighbours)
     return one, 1, int(one.bound), one.loss * groups
 
 

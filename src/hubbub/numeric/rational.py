@@ -115,6 +115,16 @@ def float_down(value: Fraction) -> float:
     return -float_up(-value)
 
 
+def decimal_down(value: Fraction, digits: int = 12) -> Fraction:
+    """A positive value cut to so many significant digits or one fewer: a float of it means exactly it, so sums fit.
+
+    >>> float(decimal_down(Fraction(2, 3), 5))
+    0.66666
+    """
+    unit = Fraction(10) ** (math.floor(math.log10(value)) + 1 - digits)
+    return value // unit * unit
+
+
 def floor_log2(value: Fraction) -> int:
     """The largest k with 2**k <= value, for value > 0.
 

@@ -16,7 +16,7 @@ from hubbub.mechanisms import Gaussian, Laplace, NoisyMax, Quantile, TopK
 from hubbub.mechanisms.additive import AdditiveNoise
 from hubbub.mechanisms.keys import KeySelection
 from hubbub.mechanisms.mechanism import Mechanism
-from hubbub.numeric.rational import Number, float_up, positive, rational
+from hubbub.numeric.rational import Number, decimal_down, float_down, float_up, positive, rational
 from hubbub.privacy.gaussian import largest_mu
 from hubbub.privacy.loss import Loss, compose
 from hubbub.queries.aggregates import Aggregate
@@ -24,9 +24,8 @@ from hubbub.queries.kinds import MOST_GROUPS, Listed, Truth, Whole, public_value
 from hubbub.queries.measures import Measure, exact_root
 from hubbub.queries.query import Query
 
-DIGITS = 12
-"""Shares of epsilon are cut to this many significant digits, so that they are decimals and add up to no more than
-it."""
+STRETCH = 256
+"""Shares of epsilon are enlarged in steps of one part in 256, while the whole still fits."""
 MOST_CANDIDATES = 1_000_000
 """Most frequent values are looked for among at most this many."""
 MOST_SCORES = 10_000_000
@@ -91,14 +90,30 @@ def make_plan(schema: Schema, query: Query, epsilon: Number, delta: Number = 0.0
     Claim: releasing every noisy measure, every choice in every group, and the private keys costs ``loss``, whose
         epsilon at ``delta`` is at most ``epsilon``.
     Proof: adaptive composition (DMNS06) of mechanisms with the sensitivities proved in Measure and Contribution; the
-        shares of epsilon and of delta add up to no more than the whole. A choice is made in every group: one person
-        is in at most most_groups of them, so their price is that many times one's.
+        shares of epsilon and of delta add up to no more than the whole, or, where Gaussian noise composes for less
+        than the sum, the accountant's certified epsilon of the whole at delta does not exceed it. A choice is made in
+        every group: one person is in at most most_groups of them, so their price is that many times one's.
     Assumes: the engine bounds contributions as the schema says.
     """
     price = positive("epsilon", epsilon, "smaller positive values mean more privacy")
     failure = rational("delta", delta)
     if not 0 <= failure < 1:
         raise ParameterError("delta", delta, "must be at least 0 and less than 1", "such as 1e-6")
+    plan = _with_shares(schema, query, price, failure, price)
+    gaussian = any(isinstance(n.mechanism, Gaussian) for n in plan.noisy)
+    if not (plan.choices or plan.keys) or not (gaussian or (plan.keys and plan.keys.noise == "gaussian")):
+        return plan
+    low, high = STRETCH, 2 * STRETCH
+    while high - low > 1:
+        middle = (low + high) // 2
+        other = _with_shares(schema, query, price, failure, price * middle / STRETCH)
+        fits = rational("epsilon", other.loss.epsilon(float_down(failure))) <= price
+        low, high, plan = (middle, high, other) if fits else (low, middle, plan)
+    return plan
+
+
+def _with_shares(schema: Schema, query: Query, price: Fraction, failure: Fraction, shared: Fraction) -> Plan:
+    """The plan whose parts have shares of ``shared``, an epsilon for all of them."""
     values = [public_values(x.kind) for _, x in query.keys]
     private = any(v is None for v in values)
     groups = None if private else tuple(tuple(v) for v in values if v is not None)
@@ -106,11 +121,11 @@ def make_plan(schema: Schema, query: Query, epsilon: Number, delta: Number = 0.0
     if size is not None and size > MOST_GROUPS:
         raise QueryRefused(f"{size} public groups", f"at most {MOST_GROUPS} are reported; group by fewer or wider keys")
     if private and not failure:
-        raise ParameterError("delta", delta, "must be > 0 to select private keys", "give delta=, such as 1e-6")
+        raise ParameterError("delta", float(failure), "must be > 0 to select private keys", "give delta=, such as 1e-6")
     contribution = schema.contribution.within(size)
     wanted, chosen = _measures(query, schema)
     items = len(wanted) + len(chosen) + private
-    shares = _shares(price, items)
+    shares = _shares(shared, items)
     alone = size == 1
     always = schema.unit is None and query.counts_every_row
     summed = sum(shares[: len(wanted)], Fraction(0))
@@ -209,9 +224,8 @@ def _shares(epsilon: Fraction, items: int) -> list[Fraction]:
     """Equal shares, cut to decimals; the last gets what is left, cut as well, since a float of it is rounded up."""
     if items == 1:
         return [epsilon]
-    unit = Fraction(10) ** (math.floor(math.log10(epsilon)) + 1 - DIGITS)
-    each = epsilon / items // unit * unit
-    return [each] * (items - 1) + [(epsilon - each * (items - 1)) // unit * unit]
+    each = decimal_down(epsilon / items)
+    return [each] * (items - 1) + [decimal_down(epsilon - each * (items - 1))]
 
 
 def _noise(
