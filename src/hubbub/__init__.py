@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hubbub import attacks, errors, plots
     from hubbub.curator import connect
+    from hubbub.domains import Category, Key, Moment, Number
     from hubbub.errors import BudgetExceeded
     from hubbub.mechanisms import (
         AboveThreshold,
@@ -65,6 +66,7 @@ __version__ = "0.1.0"
 
 _ROOMS = {
     "hubbub.curator": ("connect",),
+    "hubbub.domains": ("Category", "Key", "Moment", "Number"),
     "hubbub.errors": ("BudgetExceeded",),
     "hubbub.mechanisms": (
         "AboveThreshold",
@@ -134,16 +136,20 @@ __all__ = [
     "BoundedRange",
     "Budget",
     "BudgetExceeded",
+    "Category",
     "DiscreteGaussian",
     "DiscreteGaussianDP",
     "Exponential",
     "Gaussian",
     "GaussianDP",
+    "Key",
     "KeySelection",
     "Laplace",
     "LaplaceDP",
     "Loss",
+    "Moment",
     "NoisyMax",
+    "Number",
     "PureDP",
     "Quantile",
     "RandomizedResponse",

@@ -13,7 +13,7 @@ SCALARS = (
     "length(shop)", "regexp_matches(ward, '(a+)+$')", "regexp_replace(ward, 'a', 'b')", "ward LIKE 'n%'", "ward ILIKE 'n%'",
     "ward SIMILAR TO 'n%'", "sqrt(age)", "ln(age)", "exp(age)", "pow(age, 2)", "age ** 2", "sin(age)", "age & 1", "age << 2", "~age",
     "list_value(age)", "[age]", "{'a': age}", "struct_pack(a := age)", "map([age], [age])", "json_extract(ward, '$')", "ward[1]",
-    "age::varchar", "CAST(age AS TEXT)", "CAST(ward AS BLOB)", "strftime(day, '%Y')", "date_trunc('month', day)", "age(day)",
+    "age::varchar", "CAST(age AS TEXT)", "CAST(ward AS BLOB)", "strftime(day, '%Y')", "date_trunc('week', day)", "date_trunc(ward, day)", "date_trunc('month', age)", "round(age, ward)", "round(age, 99)", "round(age, 0.5)", "age(day)",
     "day + INTERVAL 1 DAY", "row_number()", "rank()", "ntile(4)", "secret_function(age)", "error('boom')", "if_error(age, 1)",
     "my_udf(age)", "pickle(age)", "eval('1')", "system('ls')", "http_get('x')", "load_extension('x')", "try(age)", "nothing",
     "person", "income", "t.income", "other.age", "age.person", "rowid", "ctid", "_rowid_", "t.*", "COLUMNS(*)", "EXCLUDE", "?", "$1", ":x",

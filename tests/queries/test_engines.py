@@ -49,6 +49,9 @@ QUESTIONS = [
     " avg(least(age, 50)), avg(same), variance(same - 1),"
     " sum(month(day)), count(*) FILTER (WHERE shop IN ('s1', '')), sum(CAST(price AS INTEGER))"
     " FROM t",
+    "SELECT date_trunc('month', day) AS m, sum(round(price, 1)), sum(round(age, -1)), sum(round(-price * 3, 3)),"
+    " count(*) FILTER (WHERE date_trunc('year', day) = '2021-01-01'), count(DISTINCT date_trunc('quarter', day))"
+    " FROM t GROUP BY m",
 ]
 
 
@@ -118,7 +121,7 @@ TIGHT: dict[str, Any] = {"max_groups": 2, "max_rows": 3}
 
 
 @pytest.mark.parametrize("kind", ["hostile", "empty", "one row"])
-@pytest.mark.parametrize("question", QUESTIONS, ids=["1", "2", "3", "4"])
+@pytest.mark.parametrize("question", QUESTIONS, ids=["1", "2", "3", "4", "5"])
 def test_duckdb_and_postgresql_agree(question: str, kind: str, postgres: Any) -> None:
     found = rows(kind)
     name = f"rows_{kind.split()[0]}"
@@ -128,7 +131,7 @@ def test_duckdb_and_postgresql_agree(question: str, kind: str, postgres: Any) ->
 
 
 @pytest.mark.xdist_group("spark")
-@pytest.mark.parametrize("question", QUESTIONS, ids=["1", "2", "3", "4"])
+@pytest.mark.parametrize("question", QUESTIONS, ids=["1", "2", "3", "4", "5"])
 def test_duckdb_and_spark_agree(question: str, spark: Any) -> None:
     found = rows("hostile", 60)
     assert integers(on_spark(spark, found, "hostile"), question, **WIDE) == integers(on_duckdb(found), question, **WIDE)
@@ -152,7 +155,7 @@ CROWDED: dict[str, Any] = {"max_groups": 4, "max_rows": 2}
     "caps",
     [WIDE, TIGHT, CROWDED, {"max_groups": None, "max_rows": None, "max_total_rows": 4}, TIGHT | {"max_total_rows": 5}],
 )
-@pytest.mark.parametrize("question", QUESTIONS, ids=["1", "2", "3", "4"])
+@pytest.mark.parametrize("question", QUESTIONS, ids=["1", "2", "3", "4", "5"])
 def test_order_and_threads_do_not_matter(question: str, caps: dict[str, Any], postgres: Any) -> None:
     found = rows("hostile")
     shuffled = random.Random(2).sample(found, len(found))

@@ -1,7 +1,9 @@
 """Questions end to end on the embedded engine: right answers when the noise is negligible, right prices, clear
 refusals."""
 
+import datetime as dt
 import json
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -337,3 +339,53 @@ def test_bad_sources_are_refused() -> None:
         hb.protect(visits(), columns={"shop": (0, 1)})
     with pytest.raises(HubbubError, match="relation"):
         hb.protect(visits(), columns={}, budget=hb.Budget(epsilon=1, neighbours="replace"))
+
+
+def test_days_are_grouped_by_their_first() -> None:
+    answer = protected().sql(
+        "SELECT date_trunc('quarter', day) AS q, count(*) AS n FROM t WHERE date_trunc('year', day) = '2020-01-01'"
+        " GROUP BY q",
+        epsilon=SURE,
+    )
+    assert answer["q"].tolist() == [dt.date(y, m, 1) for y in (2020, 2021) for m in (1, 4, 7, 10)]
+    days = pd.to_datetime(visits()["day"])
+    expected = [((days.dt.year == 2020) & (days.dt.quarter == k)).sum() for k in (1, 2, 3, 4)]
+    assert np.round(answer["n"].astype(float)).tolist() == [*expected, 0, 0, 0, 0]
+
+
+def test_moments_are_grouped_by_month() -> None:
+    """Bounds in the middle of months; what lies beyond counts as the nearest bound."""
+    when = [dt.datetime(2020, 11, 30, 23, 59, 59), dt.datetime(2020, 12, 1), dt.datetime(2031, 1, 1), None]
+    columns = {"when": (dt.datetime(2020, 11, 15), dt.datetime(2021, 1, 20))}
+    table = hb.protect(pd.DataFrame({"when": when}), columns=columns, budget=hb.Budget(epsilon=1e9))
+    answer = table.sql("SELECT date_trunc('month', \"when\") AS m, count(*) AS n FROM t GROUP BY m", epsilon=SURE)
+    assert answer["m"].tolist() == [dt.date(2020, 11, 1), dt.date(2020, 12, 1), dt.date(2021, 1, 1)]
+    assert np.round(answer["n"].astype(float)).tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("places", [-2, -1, 0, 1, 2, 3])
+@pytest.mark.parametrize("bounds", [(-7.3, 44.4), (0.0, 0.004), (-999, 1234)])
+def test_rounding_stays_within_its_bounds_and_is_near(places: int, bounds: tuple[float, float]) -> None:
+    """Every grid value goes to the nearest multiple of the unit, halves up, and the bounds are those of the ends."""
+    low, high = bounds
+    values = np.linspace(low, high, 501)
+    frame = pd.DataFrame({"x": values if isinstance(low, float) else values.round().astype(int)})
+    table = hb.protect(frame, columns={"x": bounds}, budget=hb.Budget(epsilon=1e9))
+    inside, outside = (table._reader.expression(text) for text in ("x", f"round(x, {places})"))
+    source = table._engine._table
+    found = source.select(a=inside.steps(source), b=outside.steps(source)).to_pyarrow().to_pydict()
+    unit = Fraction(10) ** -places
+    fine = outside.number.step == inside.number.step  # the grid is coarser than the unit already
+    for a, b in zip(found["a"], found["b"], strict=True):
+        exact = a * inside.number.step
+        wanted = exact if fine else (exact / unit + Fraction(1, 2)).__floor__() * unit
+        assert b * outside.number.step == wanted
+        assert outside.number.low <= b <= outside.number.high
+    assert {outside.number.low, outside.number.high} == {found["b"][0], found["b"][-1]}
+
+
+def test_released_values_are_rounded_to_decimals() -> None:
+    table = protected()
+    answer = table.sql("SELECT round(avg(age), 1) AS a, round(avg(age) * 1000, -2) AS b FROM t", epsilon=0.5)
+    assert answer["a"][0] == round(float(answer["a"][0]), 1)
+    assert float(answer["b"][0]) % 100 == 0

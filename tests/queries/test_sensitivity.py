@@ -163,7 +163,7 @@ def test_rows_as_people_under_replace(always: bool) -> None:
     where = "" if always else " WHERE x > -2"
     empty = hb.protect(
         pa.table({"x": pa.array([], pa.int64())}),
-        columns={"x": hb.domains.Number(-2, 3, nullable=False)},
+        columns={"x": hb.Number(-2, 3, nullable=False)},
         neighbours="replace",
     )
     assert empty.sensitivity(f"SELECT count(*) FROM t{where}") == (0 if always else 1)

@@ -319,3 +319,28 @@ def day_of(a: Expression) -> Expression:
     assert isinstance(low, dt.datetime)
     assert isinstance(high, dt.datetime)
     return Expression(Time(low.date(), high.date(), a.kind.nullable), f"date({a.text})", lambda t: a.build(t).date())
+
+
+_MONTHS = {"month": 1, "quarter": 3, "year": 12}
+
+
+def first_day(unit: str, a: Expression) -> Expression:
+    """The first day of the year, quarter or month of a day or moment, or its day: date_trunc(unit, a)."""
+    if not isinstance(a.kind, Time):
+        raise QueryRefused(f"date_trunc of {a.text}", "only columns declared with two dates or datetimes have months")
+    if unit == "day":
+        return day_of(a)
+    if unit not in _MONTHS:
+        raise QueryRefused(f"date_trunc to {unit!r}", "use year, quarter, month or day")
+    low, high = (_first_of(_MONTHS[unit], bound) for bound in (a.kind.low, a.kind.high))
+
+    def build(t: Any) -> Any:
+        value = a.build(t)
+        month = {"month": value.month, "quarter": lambda: value.quarter() * 3 - 2, "year": lambda: value.year() * 0 + 1}
+        return ibis().date(*(part.cast("int32") for part in (value.year(), month[unit]())), 1)
+
+    return Expression(Time(low, high, a.kind.nullable, _MONTHS[unit]), f"date_trunc({unit!r}, {a.text})", build)
+
+
+def _first_of(months: int, day: dt.date) -> dt.date:
+    return dt.date(day.year, (day.month - 1) // months * months + 1, 1)

@@ -284,6 +284,17 @@ def floored(a: Expression, towards: str = "floor") -> Expression:
     )
 
 
+def rounded(a: Expression, decimals: int) -> Expression:
+    """round(a, decimals): the nearest multiple of a power of ten, halves up."""
+    if not decimals:
+        return floored(a, "round")
+    unit = Fraction(10) ** -decimals
+    if (a.number.step / unit).denominator == 1:
+        return a
+    near = floored(multiply(a, constant(1 / unit)), "round")
+    return replace(multiply(near, constant(unit)), text=f"round({a.text}, {decimals})")
+
+
 def absolute(a: Expression) -> Expression:
     """|a|."""
     x = a.number

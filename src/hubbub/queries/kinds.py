@@ -94,11 +94,12 @@ class Listed:
 
 @dataclass(frozen=True)
 class Time:
-    """A day or a moment between two public ones, or missing."""
+    """A day or a moment between two public ones, or missing; of days, each or the first of every so many months."""
 
     low: dt.date
     high: dt.date
     nullable: bool = True
+    months: int | None = None
 
     @property
     def daily(self) -> bool:
@@ -134,6 +135,9 @@ def public_values(kind: Kind) -> list[object] | None:
                     "group by wider bins, such as floor(x / 10), or declare it as 'key'",
                 )
             return [int(n * step) if step.denominator == 1 else float(n * step) for n in range(low, high + 1)]
+        case Time(months=int(months)):
+            first, last = (12 * d.year + d.month - 1 for d in (kind.low, kind.high))
+            return [dt.date(m // 12, m % 12 + 1, 1) for m in range(first, last + 1, months)]
         case Time() if kind.daily:
             days = (kind.high - kind.low).days + 1
             return [kind.low + dt.timedelta(days=k) for k in range(days)]

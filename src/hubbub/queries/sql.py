@@ -24,6 +24,9 @@ HEAVIEST = 500
 MOST_CAST = 10
 """A choice of more texts than this is not cast to numbers: engines write it out for each of them."""
 
+MOST_DECIMALS = 15
+"""Numbers are rounded to at most so many decimals, or so many places before the point."""
+
 ALLOWED: dict[str, set[str]] = {
     "Select": {"expressions", "from_", "where", "group", "having", "order", "limit", "offset", "joins"},
     "From": {"this"}, "Where": {"this"}, "Having": {"this"}, "Group": {"expressions"}, "Order": {"expressions"},
@@ -34,7 +37,7 @@ ALLOWED: dict[str, set[str]] = {
     "Boolean": {"this"}, "Null": set(), "Star": set(), "Paren": {"this"}, "Var": {"this"},
     "Add": {"this", "expression"}, "Sub": {"this", "expression"}, "Mul": {"this", "expression"},
     "Div": {"this", "expression", "typed", "safe"}, "IntDiv": {"this", "expression"}, "Mod": {"this", "expression"},
-    "Neg": {"this"}, "Abs": {"this"}, "Floor": {"this"}, "Ceil": {"this"}, "Round": {"this"},
+    "Neg": {"this"}, "Abs": {"this"}, "Floor": {"this"}, "Ceil": {"this"}, "Round": {"this", "decimals"},
     "Greatest": {"this", "expressions", "ignore_nulls"}, "Least": {"this", "expressions", "ignore_nulls"},
     "And": {"this", "expression"}, "Or": {"this", "expression"}, "Not": {"this"},
     "EQ": {"this", "expression"}, "NEQ": {"this", "expression"}, "LT": {"this", "expression"},
@@ -46,6 +49,7 @@ ALLOWED: dict[str, set[str]] = {
     "TryCast": {"this", "to", "_type", "safe", "requires_string"},
     "Extract": {"this", "expression"}, "Year": {"this"}, "Quarter": {"this"}, "Month": {"this"}, "Day": {"this"},
     "Hour": {"this"}, "Minute": {"this"}, "Date": {"this"}, "DayOfWeekIso": {"this"}, "DayOfMonth": {"this"},
+    "TimestampTrunc": {"this", "unit"}, "DateTrunc": {"this", "unit"},
     "Count": {"this", "big_int"}, "CountIf": {"this"}, "Distinct": {"expressions"}, "Filter": {"this", "expression"},
     "Sum": {"this"}, "Avg": {"this"}, "Variance": {"this"}, "VariancePop": {"this"},
     "Stddev": {"this"}, "StddevPop": {"this"}, "StddevSamp": {"this"},
@@ -73,8 +77,8 @@ FALLBACK = (
 )
 
 FUNCTIONS = (
-    "of rows there are + - * / // % abs floor ceil round least greatest coalesce nullif CASE IF CAST date year quarter "
-    "month day hour minute; of groups count sum avg variance stddev median quantile_cont min max mode"
+    "of rows there are + - * / // % abs floor ceil round least greatest coalesce nullif CASE IF CAST date date_trunc "
+    "year quarter month day hour minute; of groups count sum avg variance stddev median quantile_cont min max mode"
 )
 
 
@@ -133,7 +137,16 @@ def _weight(node: Any) -> int:
     if name == "In":  # a short list is a comparison each for the engine, a long one is looked up
         plain = type(node.this).__name__ == "Column"
         return 1 + (1 if plain else len(node.expressions)) * _weight(node.this)
-    copies = {"Between": 2, "Coalesce": 2, "Nullif": 2, "Is": 4, "IntDiv": 2, "Div": 2}.get(name, 1)
+    copies = {
+        "Between": 2,
+        "Coalesce": 2,
+        "Nullif": 2,
+        "Is": 4,
+        "IntDiv": 2,
+        "Div": 2,
+        "TimestampTrunc": 2,
+        "DateTrunc": 2,
+    }.get(name, 1)
     if name in ("Greatest", "Least"):
         copies = 3 ** len(node.expressions).bit_length()
     if name in ("Cast", "TryCast") and any(x.is_string for x in node.find_all(sqlglot().exp.Literal)):
@@ -213,7 +226,7 @@ class ExpressionReader:
         return e.floored(self.read(node.this), "ceil")
 
     def _round(self, node: Any) -> Expression:
-        return e.floored(self.read(node.this), "round")
+        return e.rounded(self.read(node.this), decimals(node))
 
     def _intdiv(self, node: Any) -> Expression:
         return e.floored(e.divide(self.read(node.this), self.read(node.expression)))
@@ -288,6 +301,12 @@ class ExpressionReader:
     def _date(self, node: Any) -> Expression:
         return c.day_of(self.read(node.this))
 
+    def _timestamptrunc(self, node: Any) -> Expression:
+        return c.first_day(node.args["unit"].name.lower(), self.read(node.this))
+
+    def _datetrunc(self, node: Any) -> Expression:
+        return self._timestamptrunc(node)
+
     def _dayofweekiso(self, node: Any) -> Expression:
         return e.add(c.part("weekday", self.read(node.this)), e.constant(1))
 
@@ -330,6 +349,16 @@ def constant_value(node: Any) -> c.Constant | None:
             return dt.datetime(moment.year, moment.month, moment.day)
         return moment
     return None
+
+
+def decimals(node: Any) -> int:
+    """How many decimals round(x, n) keeps."""
+    if node.args.get("decimals") is None:
+        return 0
+    value = constant_value(node.args["decimals"])
+    if not isinstance(value, Fraction) or value.denominator != 1 or abs(value) > MOST_DECIMALS:
+        raise QueryRefused("round() to anything but a few decimals", "write round(x, 2)")
+    return int(value)
 
 
 def number(node: Any) -> Fraction:

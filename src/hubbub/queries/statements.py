@@ -19,7 +19,7 @@ from hubbub.queries.query import Join, Order, Output, Query
 from hubbub.queries.questions import Asked
 from hubbub.queries.released import Released, combine, of_aggregate, of_constant, of_key
 from hubbub.queries.sources import PublicTable
-from hubbub.queries.sql import FALLBACK, ExpressionReader, number, parse, parse_expression
+from hubbub.queries.sql import FALLBACK, ExpressionReader, decimals, number, parse, parse_expression
 
 
 class StatementReader:
@@ -250,6 +250,9 @@ class _Select:
             return of_constant(str(node.this) if node.is_string else float(number(node)))
         if name == "Boolean":
             return of_constant(bool(node.this))
+        if name == "Round":
+            places = decimals(node)
+            return combine(node.sql().lower(), lambda x: np.round(x, places), self._released(node.this))
         if name in _AFTER:
             parts = [self._released(node.this)]
             if node.args.get("expression") is not None:
@@ -383,7 +386,6 @@ _AFTER: dict[str, Callable[..., Any]] = {
     "Div": lambda a, b: np.where(b == 0, np.nan, a / np.where(b == 0, 1, b)),
     "Neg": lambda a: -a,
     "Abs": np.abs,
-    "Round": np.round,
     "Floor": np.floor,
     "Ceil": np.ceil,
     "EQ": lambda a, b: a == b,
