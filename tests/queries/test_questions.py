@@ -389,3 +389,31 @@ def test_released_values_are_rounded_to_decimals() -> None:
     answer = table.sql("SELECT round(avg(age), 1) AS a, round(avg(age) * 1000, -2) AS b FROM t", epsilon=0.5)
     assert answer["a"][0] == round(float(answer["a"][0]), 1)
     assert float(answer["b"][0]) % 100 == 0
+
+
+def test_a_persons_total_is_held_within_a_cap() -> None:
+    frame = visits()
+    table = protected()
+    answer = table.group_by("ward").agg(s=hb.sum("price", max_total=30), t=hb.sum("price - 5", 7)).release(epsilon=SURE)
+    each = frame.groupby(["ward", "person"])["price"].agg(["sum", "size"])
+    expected = each["sum"].clip(upper=30).groupby("ward").sum()
+    assert answer["s"][:2].tolist() == pytest.approx(expected.tolist(), abs=0.1)
+    signed = (each["sum"] - 5 * each["size"]).clip(-7, 7).groupby("ward").sum()
+    assert answer["t"][:2].tolist() == pytest.approx(signed.tolist(), abs=0.1)
+    assert table.sensitivity(table.agg(s=hb.sum("price", 30))) == 30
+    assert table.sensitivity(table.agg(s=hb.sum("price", 10**6))) == 500  # five rows of a hundred
+    assert table.sum("price", max_total=30, epsilon=SURE).value == pytest.approx(
+        frame.groupby("person")["price"].sum().clip(upper=30).sum(), abs=0.1
+    )
+
+
+@pytest.mark.parametrize("cap", [0, -1, "much", 1e-9, float("nan")])
+def test_caps_that_are_none(cap: Any) -> None:
+    with pytest.raises(HubbubError):
+        protected().sum("price", max_total=cap, epsilon=1)
+
+
+def test_a_cap_needs_people() -> None:
+    table = hb.protect(visits(), columns=COLUMNS, budget=hb.Budget(epsilon=1.0))
+    with pytest.raises(QueryRefused, match="tighter bounds"):
+        table.sum("price", max_total=5, epsilon=0.1)

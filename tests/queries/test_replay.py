@@ -11,7 +11,7 @@ import pytest
 import hubbub as hb
 from hubbub.audit import replay
 
-FORMS = {
+FORMS: dict[str, Any] = {
     "count": "SELECT count(*) FROM t",
     "people": "SELECT count(DISTINCT person), count(DISTINCT shop) FROM t",
     "histogram": "SELECT ward, count(*) FROM t GROUP BY ward",
@@ -23,6 +23,9 @@ FORMS = {
     "keys": "SELECT shop, count(*) AS n, avg(x) FROM t GROUP BY shop HAVING n > 1 ORDER BY n DESC LIMIT 3",
     "keys and choices": "SELECT shop, ward, median(x), mode(ward) FROM t GROUP BY shop, ward",
     "cases": "SELECT sum(CASE WHEN x > 1 THEN x / y ELSE coalesce(y, 1) END), count_if(x > y) FROM t",
+    "months": "SELECT date_trunc('month', day) AS m, sum(round(x, 1)), count(*) FROM t GROUP BY m",
+    "capped": lambda t: t.group_by("ward").agg(s=hb.sum("x", max_total=2), n=hb.count(), m=hb.mean("y")),
+    "capped keys": lambda t: t.group_by("shop").agg(s=hb.sum("y", max_total=6), q=hb.quantile("y", 0.9)),
 }
 KINDS = {
     "person": pa.string(),
@@ -64,7 +67,9 @@ def ask(form: str, neighbours: str, caps: dict[str, Any]) -> Any:
         source = pa.table({c: pa.array([r[c] for r in rows], k) for c, k in KINDS.items()})
         budget = hb.Budget(epsilon=20, delta=0.5, neighbours=neighbours)
         table = hb.protect(source, unit="person", columns=COLUMNS, neighbours=neighbours, budget=budget, **caps)
-        return table.sql(FORMS[form], epsilon=2.0, delta=1e-2).to_pandas().to_dict("list")
+        asked = FORMS[form]
+        question = table.sql if isinstance(asked, str) else lambda _, **price: asked(table).release(**price)
+        return question(asked, epsilon=2.0, delta=1e-2).to_pandas().to_dict("list")
 
     return run
 

@@ -2,6 +2,7 @@
 promised."""
 
 import random
+from collections.abc import Callable
 from itertools import combinations_with_replacement
 from typing import Any
 
@@ -17,7 +18,9 @@ from hubbub.queries.plan import Plan, make_plan
 Row = tuple[int | None, str | None]
 UNIVERSE: list[Row] = [(-2, "a"), (3, "a"), (3, "b"), (None, "b")]
 COLUMNS: dict[str, Any] = {"x": (-2, 3), "g": ["a", "b"]}
-QUESTIONS = {
+Asked = str | Callable[[Any], Any]
+"""SQL, or a function of a table that makes a question by methods."""
+QUESTIONS: dict[str, Asked] = {
     "count": "SELECT count(*) FROM t",
     "count of a column": "SELECT count(x) FROM t",
     "histogram": "SELECT g, count(*) FROM t GROUP BY g",
@@ -30,6 +33,12 @@ QUESTIONS = {
     "people": "SELECT g, count(DISTINCT person) FROM t GROUP BY g",
     "different values": "SELECT g, count(DISTINCT x) FROM t GROUP BY g",
     "filtered": "SELECT g, sum(abs(x)) FROM t WHERE x <> 3 OR g = 'b' GROUP BY g",
+    "capped sum": lambda t: t.agg(s=hb.sum("x", max_total=4)),
+    "capped sums": lambda t: t.group_by("g").agg(s=hb.sum("x", max_total=4), n=hb.count(), m=hb.mean("x")),
+    "capped sums of one sign": lambda t: t.group_by("g").agg(
+        s=hb.sum("abs(x)", max_total=1), u=hb.sum("abs(x)", max_total=5)
+    ),
+    "sums capped below a row": lambda t: t.group_by("g").agg(s=hb.sum("x * 2", max_total=2)),
 }
 CAPS: dict[str, dict[str, Any]] = {
     "one": {"max_groups": 1, "max_rows": 1},
@@ -57,9 +66,10 @@ def table(worlds: list[World], neighbours: str, caps: dict[str, Any]) -> Any:
     return hb.protect(source, unit="person", columns=COLUMNS, neighbours=neighbours, **caps)
 
 
-def planned(question: str, neighbours: str, caps: dict[str, Any]) -> Plan:
+def planned(question: Asked, neighbours: str, caps: dict[str, Any]) -> Plan:
     empty = table([], neighbours, caps)
-    return make_plan(empty.schema, empty._reader.statement(question), 1, 1e-6)
+    query = empty._reader.statement(question) if isinstance(question, str) else question(empty).query
+    return make_plan(empty.schema, query, 1, 1e-6)
 
 
 def hash_within_a_world(found: Any, columns: list[str]) -> Any:
@@ -71,7 +81,7 @@ def hash_within_a_world(found: Any, columns: list[str]) -> Any:
     return text.hash()
 
 
-def exact(worlds: list[World], question: str, caps: str) -> list[list[dict[Any, list[int]]]]:
+def exact(worlds: list[World], question: Asked, caps: str) -> list[list[dict[Any, list[int]]]]:
     """For each world and measure, the engine's sums in every group that has some."""
     plan = planned(question, "add-remove", CAPS[caps])
     names = engine.key_names(plan)
@@ -81,8 +91,11 @@ def exact(worlds: list[World], question: str, caps: str) -> list[list[dict[Any, 
     kept = kept.mutate(world=kept[UNIT].split("|")[0].cast("int64"))
     found: list[list[dict[Any, list[int]]]] = [[{} for _ in plan.noisy] for _ in worlds]
     for i, noisy in enumerate(plan.noisy):
-        parts = {f"s{j}": part for j, part in enumerate(noisy.measure.sums(kept, UNIT, f"hb_x{i}"))}
-        grouped = kept.group_by(["world", *names]).agg(**parts).to_pyarrow().to_pylist()
+        rows = kept
+        if noisy.measure.cap is not None:
+            rows = noisy.measure.by_person(kept, [UNIT, "world", *names], f"hb_x{i}")
+        parts = {f"s{j}": part for j, part in enumerate(noisy.measure.sums(rows, UNIT, f"hb_x{i}"))}
+        grouped = rows.group_by(["world", *names]).agg(**parts).to_pyarrow().to_pylist()
         for line in grouped:
             sums = [int(line[f"s{j}"] or 0) for j in range(len(parts))]
             found[line["world"]][i][tuple(line[n] for n in names)] = sums
@@ -125,7 +138,7 @@ def test_no_small_table_moves_more_than_derived(question: str, caps: str) -> Non
     plan = planned(QUESTIONS[question], "add-remove", CAPS[caps])
     alone = plan.group_count == 1
     largest = check(plan, "add-remove", joining)
-    if question in ("count", "histogram", "sum", "sums", "people"):
+    if question in ("count", "histogram", "sum", "sums", "people", "sums capped below a row"):
         for noisy, (one, square) in zip(plan.noisy, largest, strict=True):
             assert one == noisy.measure.l1(plan.contribution, "add-remove", alone)
             assert square == noisy.measure.squared_l2(plan.contribution, "add-remove", alone)

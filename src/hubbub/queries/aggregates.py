@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from hubbub.errors import ParameterError, ParameterTypeError
-from hubbub.numeric.rational import Number, rational
+from hubbub.numeric.rational import Number, positive, rational
 from hubbub.numeric.rational import count as whole
 from hubbub.queries.expressions import Expression
 
@@ -68,9 +68,12 @@ def count_distinct(expression: str | None = None) -> Ask:
     return Ask("count units") if expression is None else Ask("count distinct", expression)
 
 
-def sum(expression: str) -> Ask:  # noqa: A001 - the name people expect as hb.sum
-    """The total."""
-    return Ask("sum", expression)
+def sum(expression: str, max_total: Number | None = None) -> Ask:  # noqa: A001 - the name people expect as hb.sum
+    """The total; with ``max_total``, what one person adds to a group is held within it, which bounds the noise."""
+    if max_total is None:
+        return Ask("sum", expression)
+    positive("max_total", max_total)
+    return Ask("sum", expression, (max_total,))
 
 
 def mean(expression: str) -> Ask:

@@ -70,9 +70,9 @@ class Asking(ABC):
         """How many people, or how many different values."""
         return self.agg(count=ask.count_distinct(expression)).release(**price)
 
-    def sum(self, expression: str, **price: Any) -> Answer:
-        """The total of a column or expression."""
-        return self.agg(sum=ask.sum(expression)).release(**price)
+    def sum(self, expression: str, max_total: exact.Number | None = None, **price: Any) -> Answer:
+        """The total of a column or expression; one person's is held within ``max_total``, if given."""
+        return self.agg(sum=ask.sum(expression, max_total)).release(**price)
 
     def mean(self, expression: str, **price: Any) -> Answer:
         """The average of a column or expression."""

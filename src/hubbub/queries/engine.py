@@ -51,10 +51,11 @@ class Exact:
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """Ibis expressions of grouped results: the sums, and the values of each choice."""
+    """Ibis expressions of grouped results: the sums, those of people's capped totals, the values of each choice."""
 
     names: list[str]
     grouped: Any
+    capped: dict[int, Any]
     choices: list[Any]
 
 
@@ -72,7 +73,12 @@ class Engine:
         """Everything that will be asked of the engine, built without reading a row."""
         kept, names = self.kept(plan), key_names(plan)
         aggregates: dict[str, Any] = {}
+        capped = {}
         for i, noisy in enumerate(plan.noisy):
+            if noisy.measure.cap is not None:
+                totals = noisy.measure.by_person(kept, [UNIT, *names], f"hb_x{i}")
+                capped[i] = _aggregate(totals, names, {f"hb_s{i}_0": noisy.measure.sums(totals, UNIT, f"hb_x{i}")[0]})
+                continue
             for j, part in enumerate(noisy.measure.sums(kept, UNIT if plan.schema.unit else None, f"hb_x{i}")):
                 aggregates[f"hb_s{i}_{j}"] = part
         if plan.keys is not None:
@@ -81,21 +87,24 @@ class Engine:
         for i in range(len(plan.choices)):
             present = kept.filter(kept[f"hb_c{i}"].notnull())
             choices.append(_aggregate(present, [*names, f"hb_c{i}"], {"hb_times": present.count()}))
-        return Prepared(names, _aggregate(kept, names, aggregates or {"hb_rows": kept.count()}), choices)
+        grouped = _aggregate(kept, names, aggregates or {"hb_rows": kept.count()})
+        return Prepared(names, grouped, capped, choices)
 
     def compute(self, plan: Plan, prepared: Prepared | None = None) -> Exact:
         """The exact answer, before noise."""
         asked = prepared or self.prepare(plan)
         names, grouped = asked.names, self._fetch(asked.grouped)
         index = _Index(plan, grouped, names)
+        places = index.places(grouped)
         sums = []
         for i, noisy in enumerate(plan.noisy):
-            columns = [index.spread(grouped[f"hb_s{i}_{j}"]) for j in range(noisy.measure.parts)]
-            sums.append(_stack(columns))
-        people = index.spread(grouped["hb_people"]) if plan.keys is not None else None
+            found = self._fetch(asked.capped[i]) if i in asked.capped else grouped
+            at = index.places(found) if i in asked.capped else places
+            sums.append(_stack([index.spread(at, found[f"hb_s{i}_{j}"]) for j in range(noisy.measure.parts)]))
+        people = index.spread(places, grouped["hb_people"]) if plan.keys is not None else None
         values = []
         for i, choice in enumerate(plan.choices):
-            values.append(index.collect(self._fetch(asked.choices[i]), names, f"hb_c{i}", choice))
+            values.append(index.collect(self._fetch(asked.choices[i]), f"hb_c{i}", choice))
         return Exact(index.keys, sums, people, values)
 
     def interrupt(self) -> None:
@@ -241,39 +250,41 @@ class _Index:
     """Where each group of the engine's result belongs in the answer."""
 
     def __init__(self, plan: Plan, grouped: Mapping[str, list[Any]], names: list[str]) -> None:
-        self._readers = [_reader(x) for _, x in plan.query.keys]
-        found = self._tuples(grouped, names)
+        self._readers, self._names = [_reader(x) for _, x in plan.query.keys], names
+        found = self._tuples(grouped)
         if plan.groups is None:
             self.keys = sorted(set(found), key=sortable)
         else:
             self.keys = plan.group_keys()
         self._place = {key: i for i, key in enumerate(self.keys)}
-        self._at = [self._place.get(key) for key in found]
 
-    def _tuples(self, columns: Mapping[str, list[Any]], names: list[str]) -> list[tuple[Any, ...]]:
-        if not names:
+    def _tuples(self, columns: Mapping[str, list[Any]]) -> list[tuple[Any, ...]]:
+        if not self._names:
             return [()] * len(next(iter(columns.values())))
-        read = [list(map(r, columns[n])) for r, n in zip(self._readers, names, strict=True)]
+        read = [list(map(r, columns[n])) for r, n in zip(self._readers, self._names, strict=True)]
         return list(zip(*read, strict=True))
 
-    def spread(self, values: list[Any]) -> Integers:
+    def places(self, found: Mapping[str, list[Any]]) -> list[int | None]:
+        """Where each group of a result belongs in the answer."""
+        return [self._place.get(key) for key in self._tuples(found)]
+
+    def spread(self, places: list[int | None], values: list[Any]) -> Integers:
         """The values in the answer's order, 0 where a group has none."""
         integers = [0 if v is None or v != v else int(v) for v in values]
         kind = np.int64 if all(-(1 << 62) < v < 1 << 62 for v in integers) else object
         out = np.zeros(len(self.keys), dtype=kind)
-        for place, value in zip(self._at, integers, strict=True):
+        for place, value in zip(places, integers, strict=True):
             if place is not None:
                 out[place] = value
         return out
 
-    def collect(self, found: Mapping[str, list[Any]], names: list[str], column: str, choice: Choice) -> list[Any]:
+    def collect(self, found: Mapping[str, list[Any]], column: str, choice: Choice) -> list[Any]:
         """For each group, the values of a chosen aggregate's argument and how often each occurs."""
-        if not names:  # one group: all of them, which may be as many as there are rows
+        if not self._names:  # one group: all of them, which may be as many as there are rows
             lists = [(found[column], found["hb_times"])]
         else:
             lists = [([], []) for _ in self.keys]
-            for key, value, times in zip(self._tuples(found, names), found[column], found["hb_times"], strict=True):
-                place = self._place.get(key)
+            for place, value, times in zip(self.places(found), found[column], found["hb_times"], strict=True):
                 if place is not None:
                     lists[place][0].append(value)
                     lists[place][1].append(int(times))

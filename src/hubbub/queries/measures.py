@@ -9,14 +9,17 @@ read off them.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from hubbub.domains.contribution import Contribution
+from hubbub.errors import ParameterError
+from hubbub.numeric.rational import rational
 from hubbub.privacy.loss import Neighbours
+from hubbub.queries.aggregates import Aggregate
 from hubbub.queries.expressions import Expression, clamped
 from hubbub.queries.kinds import Whole
 
@@ -32,13 +35,14 @@ class Measure:
     """One vector of integer sums per group.
 
     ``rows`` counts rows (with an argument, rows in which it is not missing), ``units`` people, ``distinct`` different
-    values; ``total`` sums the argument's steps; ``moments`` sums its Bernstein parts, with a last part for missing
+    values; ``total`` sums the argument's steps (with a ``cap``, each person's total in a group is held within -cap..cap
+    first); ``moments`` sums its Bernstein parts, with a last part for missing
     values where the count of all rows is wanted too (or with missing values as ``zero``, where only totals are).
 
     Claim: one person moves the vector over all groups by at most l1 (1-norm) and the root of squared_l2 (2-norm).
     Proof: Contribution, with the norms of one row's vector: 1 for rows and distinct values (a row brings at most one),
         the larger bound for totals, D^degree for moments (parts >= 0 that add up to it); people are counted once a
-        group.
+        group. With a cap a person adds to each of most_groups groups at most the cap, or what their rows can bring.
     Assumes: the engine keeps at most the contribution's rows of a person.
     """
 
@@ -47,12 +51,27 @@ class Measure:
     degree: int = 0
     missing: bool = False
     zero: bool = False
+    cap: int | None = None
+
+    @classmethod
+    def of_sum(cls, aggregate: Aggregate) -> Measure:
+        """What a sum is read from, where nothing else is asked of its argument; its parameter is a person's most."""
+        total = cls("total", aggregate.argument)
+        if not aggregate.parameters:
+            return total
+        cap = math.floor(rational("max_total", aggregate.parameters[0]) / total.number.step)
+        if cap < 1:
+            raise ParameterError(
+                "max_total", aggregate.parameters[0], f"is less than a step ({float(total.number.step):g}) of the sum"
+            )
+        return replace(total, cap=cap)
 
     @property
     def name(self) -> str:
         """A name that tells measures apart."""
         inside = "*" if self.argument is None else self.argument.text
-        return f"{self.kind}{self.degree or ''}({inside})"
+        held = "" if self.cap is None else f", a person's within {float(self.cap * self.number.step):g}"
+        return f"{self.kind}{self.degree or ''}({inside}{held})"
 
     @property
     def parts(self) -> int:
@@ -89,6 +108,8 @@ class Measure:
 
     def l1(self, contribution: Contribution, neighbours: Neighbours, alone: bool, always: bool = False) -> int:
         """The sensitivity in the 1-norm. ``alone``: there is one group; ``always``: every unit has exactly one row."""
+        if self.cap is not None:
+            return self._capped(contribution, neighbours, alone)[0]
         if alone and neighbours == "replace" and self.kind != "moments":
             return self._spread(always) * self._most(contribution)
         return int(self.largest() * self._most(contribution) * (1 if neighbours == "add-remove" else 2))
@@ -99,8 +120,25 @@ class Measure:
             return self.l1(contribution, neighbours, alone, always) ** 2
         if self.kind == "units":
             return contribution.most_groups * (1 if neighbours == "add-remove" else 2)
-        signed = self.kind == "total" and self.number.low < 0 < self.number.high
-        return int(contribution.squared_l2(self.largest(), neighbours, signed))
+        if self.cap is not None:
+            return self._capped(contribution, neighbours, alone)[1]
+        return int(contribution.squared_l2(self.largest(), neighbours, self._signed))
+
+    @property
+    def _signed(self) -> bool:
+        return self.kind == "total" and self.number.low < 0 < self.number.high
+
+    def _capped(self, c: Contribution, neighbours: Neighbours, alone: bool) -> tuple[int, int]:
+        """The sensitivities of totals of which each person's, in a group, is held within the cap."""
+        assert self.cap is not None
+        if alone and neighbours == "replace":
+            ends = [min(self.cap, c.most_rows * max(n, 0)) for n in (self.number.high, -self.number.low)]
+            return sum(ends), sum(ends) ** 2
+        each = min(self.cap, min(c.rows, c.most_rows) * self.largest())
+        l1 = min(each * c.most_groups, self.largest() * c.most_rows) * (1 if neighbours == "add-remove" else 2)
+        factor = 1 if neighbours == "add-remove" else (4 if self._signed else 2)
+        uncapped = int(c.squared_l2(self.largest(), neighbours, self._signed))
+        return l1, min(each**2 * c.most_groups * factor, uncapped)
 
     def _most(self, contribution: Contribution) -> int:
         return contribution.most_groups if self.kind == "units" else contribution.most_rows
@@ -127,6 +165,13 @@ class Measure:
         basis = [top - y, y] if self.degree == 1 else [(top - y) * (top - y), (top - y) * y * 2, y * y]
         sums = [wide_sum(table, part) for part in basis]
         return [*sums, (table.count() - value.count()) * self.whole] if self.missing else sums
+
+    def by_person(self, table: Any, by: list[str], column: str) -> Any:
+        """One row for each person in each group: the total of the prepared argument, held within the cap."""
+        totals = table.group_by(by).agg(hb_total=wide_sum(table, table[column]))
+        assert self.cap is not None
+        held = clamped(totals.hb_total, -self.cap, self.cap).cast("int64")
+        return totals.mutate(held.name(column)).drop("hb_total")
 
     def prepared(self, table: Any) -> Any:
         """The argument as the engine needs it: steps, levels for moments, the value itself where it is only

@@ -174,7 +174,9 @@ def _measures(query: Query, schema: Schema) -> tuple[dict[Measure, Reads], list[
     measures: dict[Measure, Reads] = {}
     chosen = []
     for a in asked:
-        if a.function in ("sum", "mean", "variance", "stddev"):
+        if a.function == "sum" and a.parameters:
+            measures[Measure.of_sum(a)] = [(a, Measure.total)]
+        elif a.function in ("sum", "mean", "variance", "stddev"):
             assert a.argument is not None
             numbers.setdefault(a.argument.text, []).append(a)
         elif a.function in ("quantile", "mode", "top", "best price"):
@@ -187,7 +189,7 @@ def _measures(query: Query, schema: Schema) -> tuple[dict[Measure, Reads], list[
             (a for a in asked if a.function == "count" and a.argument is not None and a.argument.text == text), None
         )
         if functions == {"sum"} and counted is None and present is None:
-            measures[Measure("total", argument)] = [(aggregates[0], Measure.total)]
+            measures[Measure.of_sum(aggregates[0])] = [(aggregates[0], Measure.total)]
             continue
         degree = 2 if functions & {"variance", "stddev"} else 1
         unseen = counted is not None and argument.kind.nullable

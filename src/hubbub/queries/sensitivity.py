@@ -49,7 +49,7 @@ def _of(
         measure = Measure(kinds[aggregate.function], aggregate.argument)  # type: ignore[arg-type]
         step = Fraction(1)
     elif aggregate.function == "sum":
-        measure = Measure("total", aggregate.argument)
+        measure = Measure.of_sum(aggregate)
         step = measure.number.step
     elif aggregate.function == "mean":
         return _of_mean(aggregate, schema, c, alone, empty)

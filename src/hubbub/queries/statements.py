@@ -38,6 +38,8 @@ class StatementReader:
         """What an ``Ask`` means for this table."""
         if ask.function == "count distinct" and ask.expression == self._unit:
             return Aggregate("count units")
+        if ask.function == "sum" and ask.parameters and self._unit is None:
+            raise QueryRefused("max_total where every row is a person", "declare tighter bounds for the column")
         argument = None if ask.expression is None else self.expression(ask.expression)
         return checked(Aggregate(ask.function, argument, ask.parameters))
 
