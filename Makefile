@@ -35,10 +35,10 @@ lint: $(VENV)/installed  ## style, and strict types
 	$(BIN)/mypy
 
 test: lint $(VENV)/system  ## what CI runs: lint, doctests, tests; every branch of privacy and numeric is taken
-	$(BIN)/python -m pytest -n $(CORES) --dist loadgroup -m "not long" --cov --cov-report=term
+	$(BIN)/python -m pytest -n $(CORES) -m "not long" --cov --cov-report=term
 
 test-long: $(VENV)/installed $(VENV)/system  ## ten times the draws, slow cases
-	HUBBUB_TEST_DRAWS=10000000 $(BIN)/python -m pytest -n $(CORES) --dist loadgroup
+	HUBBUB_TEST_DRAWS=10000000 $(BIN)/python -m pytest -n $(CORES)
 
 mutants: $(VENV)/installed  ## plants known bugs one at a time; at least 95 % must make their tests fail
 	CORES=$(CORES) $(BIN)/python tests/mutants/run.py

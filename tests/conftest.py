@@ -1,6 +1,7 @@
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import Phase, settings
@@ -11,6 +12,26 @@ settings.load_profile("hubbub")
 
 GATED = {"privacy", "numeric"}
 """Rooms whose every branch their own tests must take."""
+
+
+DEAR = ("spark",)
+"""Tests with one of these in their names share an engine that takes long to start, so one worker runs them all."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Tests one by one to whichever worker is free, but those that share a dear engine together.
+
+    The mark xdist_group would say so, but pytest-xdist 3.8 writes it where pytest 9.2 does not look.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            name = nodeid.rpartition("::")[2].partition("[")[0]
+            return next((dear for dear in DEAR if dear in name), nodeid)
+
+    return Scheduling(config, log)
 
 
 @pytest.hookimpl(wrapper=True)

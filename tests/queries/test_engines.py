@@ -140,14 +140,12 @@ def test_duckdb_and_postgresql_agree(question: Any, kind: str, postgres: Any) ->
     )
 
 
-@pytest.mark.xdist_group("spark")
 @pytest.mark.parametrize("question", QUESTIONS, ids=range(1, 7))
 def test_duckdb_and_spark_agree(question: Any, spark: Any) -> None:
     found = rows("hostile", 60)
     assert integers(on_spark(spark, found, "hostile"), question, **WIDE) == integers(on_duckdb(found), question, **WIDE)
 
 
-@pytest.mark.xdist_group("spark")
 def test_spark_on_an_empty_table_and_with_caps(spark: Any) -> None:
     assert integers(on_spark(spark, [], "nothing"), QUESTIONS[0], **WIDE) == integers(
         on_duckdb([]), QUESTIONS[0], **WIDE
