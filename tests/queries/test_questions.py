@@ -407,7 +407,7 @@ def test_a_persons_total_is_held_within_a_cap() -> None:
     )
 
 
-@pytest.mark.parametrize("cap", [0, -1, "much", 1e-9, float("nan")])
+@pytest.mark.parametrize("cap", [0, -1, "much", 1e-9, 1e30, float("nan"), float("inf")])
 def test_caps_that_are_none(cap: Any) -> None:
     with pytest.raises(HubbubError):
         protected().sum("price", max_total=cap, epsilon=1)

@@ -30,6 +30,10 @@ FINEST = {1: 24, 2: 16}
 """Levels (as powers of two) a value is kept at in moments of degree 1 and 2, so that sums of 2**31 rows stay 64-bit."""
 
 
+MOST_CAP = 1 << 62
+"""A person's total is held within this many steps, so that it is a 64-bit number."""
+
+
 @dataclass(frozen=True)
 class Measure:
     """One vector of integer sums per group.
@@ -60,9 +64,10 @@ class Measure:
         if not aggregate.parameters:
             return total
         cap = math.floor(rational("max_total", aggregate.parameters[0]) / total.number.step)
-        if cap < 1:
+        if not 1 <= cap <= MOST_CAP:
+            size = f"{float(total.number.step):g}"
             raise ParameterError(
-                "max_total", aggregate.parameters[0], f"is less than a step ({float(total.number.step):g}) of the sum"
+                "max_total", aggregate.parameters[0], f"must be 1 to 2**62 steps of the sum, each {size}"
             )
         return replace(total, cap=cap)
 
