@@ -267,7 +267,8 @@ def test_an_answer_survives_its_json(sql: str) -> None:
 
 def test_questions_travel_and_bad_ones_are_refused() -> None:
     grouped = protected().where("age > 18").group_by("ward")
-    question = grouped.agg(n=hb.count(), q=hb.quantile("age", 0.9), b=hb.best_price("price", [1, 2.5]))
+    total = hb.sum("price", max_total=50)
+    question = grouped.agg(n=hb.count(), q=hb.quantile("age", 0.9), b=hb.best_price("price", [1, 2.5]), s=total)
     told = json.loads(json.dumps(question.asked.to_json()))
     assert Asked.from_json(told) == question.asked
     for bad in (

@@ -144,6 +144,8 @@ def written(function: str, expression: str | None, parameters: Sequence[Number])
             return count(expression)
         case "count distinct" | "sum" | "mean" | "variance" | "stddev" | "mode", str(), []:
             return Ask(function, expression)
+        case "sum", str(), [most]:
+            return sum(expression, most)
         case "quantile", str(), [q]:
             return quantile(expression, q)
         case "top", str(), [int(k)]:
