@@ -80,7 +80,7 @@ def arrow(found: list[dict[str, Any]]) -> pa.Table:
 def integers(source: Any, question: Any, **caps: Any) -> tuple[Any, ...]:
     """Everything the engine computes for a question, before any noise."""
     table: Table = hb.protect(source, unit="person", columns=DECLARED, **caps)
-    query = table._reader.statement(question) if isinstance(question, str) else question(table).query
+    query = table._query(question if isinstance(question, str) else question(table))
     exact = table._engine.compute(make_plan(table.schema, query, 1, 1e-6))
     values = [[_plain(v) for v in groups] for groups in exact.values]
     people = None if exact.people is None else exact.people.tolist()

@@ -68,7 +68,7 @@ def table(worlds: list[World], neighbours: str, caps: dict[str, Any]) -> Any:
 
 def planned(question: Asked, neighbours: str, caps: dict[str, Any]) -> Plan:
     empty = table([], neighbours, caps)
-    query = empty._reader.statement(question) if isinstance(question, str) else question(empty).query
+    query = empty._query(question if isinstance(question, str) else question(empty))
     return make_plan(empty.schema, query, 1, 1e-6)
 
 
