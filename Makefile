@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PEERS := .venv-peers
 CORES ?= 2
 
-.PHONY: audit demo test test-long mutants reference screenshots lint format claims bench bench-queries clean
+.PHONY: audit demo test test-long mutants reference crash screenshots lint format claims bench bench-queries clean
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -45,6 +45,9 @@ mutants: $(VENV)/installed  ## plants known bugs one at a time; at least 95 % mu
 
 reference: $(VENV)/installed  ## the accountant against the truth in thousands of random settings; prints the worst
 	$(BIN)/python tests/privacy/reference.py --settings 2200 --seed 1 --jobs $(CORES)
+
+crash: $(VENV)/installed $(VENV)/system  ## the ledger: 10 000 kills per database, power lost 2 000 times (half an hour)
+	$(BIN)/python tests/crash/run.py --database sqlite --database postgres --kills 10000 --losses 1000
 
 audit: $(VENV)/installed  ## every shipped mechanism audited with a million releases of each input (four for small Gaussians)
 	$(BIN)/hubbub audit --samples 1000000 --jobs $(CORES)

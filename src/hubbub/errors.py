@@ -245,3 +245,27 @@ class ReportRefused(HubbubError, ValueError):
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         return type(self), (self.reason,)
+
+
+class LedgerBusy(HubbubError, RuntimeError):
+    """Others held the ledger for too long; nothing is known to be charged, and the same key may be sent again.
+
+    >>> str(LedgerBusy())
+    'the ledger is busy; send the same question with the same key again in a while.'
+    """
+
+    def __init__(self) -> None:
+        super().__init__("the ledger is busy; send the same question with the same key again in a while.")
+
+
+class LedgerUnavailable(HubbubError, RuntimeError):
+    """The ledger could not be read or written: the same sentence whatever its database said. Nothing is answered.
+
+    A charge may or may not have been made; the same key again finds it, or makes it, once.
+
+    >>> str(LedgerUnavailable())
+    'the ledger cannot be used now; send the same question with the same key again when it can.'
+    """
+
+    def __init__(self) -> None:
+        super().__init__("the ledger cannot be used now; send the same question with the same key again when it can.")

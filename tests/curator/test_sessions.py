@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from hubbub.curator import Accounts, sessions
 from hubbub.curator.sessions import Sessions
-from hubbub.curator.store import connect
+from hubbub.curator.store import Store
 
 
 @pytest.fixture
@@ -48,10 +48,10 @@ def test_a_cookie_stands_for_its_account_until_sign_out(accounts: Accounts, foun
     found.end(ada)
     assert found.account(ada) is None
     assert found.account(bob) is not None
-    engine = connect(url)
-    with engine.begin() as connection:
+    store = Store(url)
+    with store.reading() as connection:
         kept = str(connection.execute(sa.text("SELECT * FROM web_sessions")).all())
-    engine.dispose()
+    store.close()
     assert bob not in kept
 
 
@@ -78,10 +78,10 @@ def test_sessions_end_by_themselves(accounts: Accounts, found: Sessions, clock: 
     clock["now"] += 20 * 60
     assert found.account(busy) is None
     opened(accounts, found, "carol")
-    engine = connect(url)
-    with engine.begin() as connection:
+    store = Store(url)
+    with store.reading() as connection:
         assert connection.execute(sa.text("SELECT count(*) FROM web_sessions")).scalar() == 1
-    engine.dispose()
+    store.close()
 
 
 def test_an_expired_token_ends_its_session(accounts: Accounts, found: Sessions, clock: dict[str, float]) -> None:

@@ -17,7 +17,7 @@ from support import SeededBits
 
 import hubbub as hb
 from hubbub.curator.questionnaire import LEAST_SHARE, questions, shares
-from hubbub.curator.store import connect
+from hubbub.curator.store import Store
 from hubbub.curator.surveys import Surveys, draft
 from hubbub.errors import ParameterError, ReportRefused, UnknownSurvey
 
@@ -173,11 +173,11 @@ def test_what_is_kept(surveys: Surveys, url: str) -> None:
     codes = surveys.invite(survey.id, 20)
     for n, code in enumerate(codes):
         surveys.submit(survey.id, number(n), [1, 2], code)
-    engine = connect(url)
-    with engine.begin() as connection:
+    store = Store(url)
+    with store.reading() as connection:
         rows = connection.execute(sa.text("SELECT * FROM survey_reports")).mappings().all()
         kept = str(connection.execute(sa.text("SELECT * FROM survey_invitations")).all()) + str(rows)
-    engine.dispose()
+    store.close()
     assert set(rows[0]) == {"survey", "submission", "day", "reports"}
     assert dt.date.fromisoformat(rows[0]["day"])
     assert not any(code in kept for code in codes)

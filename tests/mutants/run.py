@@ -22,10 +22,10 @@ from queue import SimpleQueue
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from mutants import accounting, budgets, losses, numbers, surveys
+from mutants import accounting, budgets, ledgers, losses, numbers, surveys
 from mutants.bug import ROOT, Bug
 
-BUGS: list[Bug] = [*numbers.BUGS, *losses.BUGS, *budgets.BUGS, *accounting.BUGS, *surveys.BUGS]
+BUGS: list[Bug] = [*numbers.BUGS, *losses.BUGS, *budgets.BUGS, *accounting.BUGS, *ledgers.BUGS, *surveys.BUGS]
 WORKERS = int(os.environ.get("CORES", "2"))
 NEEDED = 0.95
 PATIENCE = 240

@@ -157,3 +157,17 @@ def owner(
     """A new token for an owner, for whoever has the ledger's file or password; the old one stops working."""
     with refusals():
         typer.echo(serving.new_owner_token(config, name))
+
+
+@app.command()
+def backup(config: Config, target: Annotated[Path, typer.Argument(help="The file to write.")]) -> None:
+    """Copies a SQLite ledger while it is in use, and checks the copy. PostgreSQL has pg_dump for this."""
+    with refusals():
+        serving.backup(config, target)
+
+
+@app.command()
+def restore(config: Config, source: Annotated[Path, typer.Argument(help="A copy made by hubbub backup.")]) -> None:
+    """Puts a copy of the ledger back, if it adds up and is as new as the high-water mark. Stop the server first."""
+    with refusals():
+        serving.restore(config, source)

@@ -93,3 +93,27 @@ def new_owner_token(path: Path, name: str) -> str:
         return accounts.rotate(name)
     finally:
         accounts.close()
+
+
+def backup(path: Path, target: Path) -> None:
+    """Copies the ledger while it is in use."""
+    from hubbub.curator.config import read
+    from hubbub.curator.ledger import Ledger
+
+    server = read(path).server
+    ledger = Ledger(server.ledger, server.high_water_mark)
+    try:
+        ledger.backup(target)
+    finally:
+        ledger.close()
+    typer.echo(f"the ledger is in {target}, and its chain adds up")
+
+
+def restore(path: Path, source: Path) -> None:
+    """Puts a copy in the ledger's place, if its chain adds up and it is not older than the mark says."""
+    from hubbub.curator import backup as backups
+    from hubbub.curator.config import read
+
+    server = read(path).server
+    backups.restore(source, server.ledger, server.high_water_mark)
+    typer.echo(f"the ledger is restored from {source}")

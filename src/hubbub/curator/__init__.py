@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hubbub.curator.accounts import Account, Accounts
+    from hubbub.curator.backup import restore
+    from hubbub.curator.chain import Entry, Limit
     from hubbub.curator.client import Client, RemoteTable, connect
-    from hubbub.curator.ledger import Charge, Entry, Ledger
+    from hubbub.curator.ledger import Charge, Ledger
     from hubbub.curator.service import Curator
+    from hubbub.curator.store import migrate
 
 _HOME = {
     "Account": "accounts",
@@ -17,12 +20,28 @@ _HOME = {
     "Charge": "ledger",
     "Client": "client",
     "Curator": "service",
-    "Entry": "ledger",
+    "Entry": "chain",
     "Ledger": "ledger",
+    "Limit": "chain",
     "RemoteTable": "client",
     "connect": "client",
+    "migrate": "store",
+    "restore": "backup",
 }
-__all__ = ["Account", "Accounts", "Charge", "Client", "Curator", "Entry", "Ledger", "RemoteTable", "connect"]
+__all__ = [
+    "Account",
+    "Accounts",
+    "Charge",
+    "Client",
+    "Curator",
+    "Entry",
+    "Ledger",
+    "Limit",
+    "RemoteTable",
+    "connect",
+    "migrate",
+    "restore",
+]
 
 
 def __getattr__(name: str) -> Any:

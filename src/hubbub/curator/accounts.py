@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import sqlalchemy as sa
 
-from hubbub.curator.store import ACCOUNTS, DATASETS, GRANTS, connect
+from hubbub.curator.store import ACCOUNTS, DATASETS, GRANTS, Store
 from hubbub.errors import ParameterError, UnknownDataset
 
 Role = Literal["owner", "analyst"]
@@ -33,7 +33,7 @@ class Accounts:
     """The accounts beside a ledger, in the same database."""
 
     def __init__(self, url: str) -> None:
-        self._engine = connect(url)
+        self._store = Store(url)
 
     def add(self, name: str, role: Role, *, valid_for: dt.timedelta | None = None) -> str:
         """Makes an account and returns its token, which is not kept and cannot be shown again."""
@@ -42,7 +42,7 @@ class Accounts:
         if role not in ("owner", "analyst"):
             raise ParameterError("role", role, "must be 'owner' or 'analyst'")
         token = _new_token()
-        with self._engine.begin() as connection:
+        with self._store.writing() as connection:
             if self._row(connection, name) is not None:
                 raise ParameterError("name", name, "has an account already", "rotate its token instead")
             values = {"name": name, "role": role, "token": _digest(token), "expires": _until(valid_for)}
@@ -52,7 +52,7 @@ class Accounts:
     def rotate(self, name: str, *, valid_for: dt.timedelta | None = None) -> str:
         """A new token for an account; the old one is worth nothing from now on."""
         token = _new_token()
-        with self._engine.begin() as connection:
+        with self._store.writing() as connection:
             self._known(connection, name)
             new = {"token": _digest(token), "expires": _until(valid_for)}
             connection.execute(sa.update(ACCOUNTS).where(ACCOUNTS.c.name == name).values(**new))
@@ -60,20 +60,20 @@ class Accounts:
 
     def revoke(self, name: str) -> None:
         """Takes an account's token away. Its entries in the ledger stay."""
-        with self._engine.begin() as connection:
+        with self._store.writing() as connection:
             self._known(connection, name)
             connection.execute(sa.update(ACCOUNTS).where(ACCOUNTS.c.name == name).values(token=None))
 
     def known(self, name: str) -> None:
         """Refuses a name that has no account."""
-        with self._engine.begin() as connection:
+        with self._store.reading() as connection:
             self._known(connection, name)
 
     def of_token(self, token: str, now: dt.datetime | None = None) -> Account | None:
         """Whose token this is; None if nobody's, or if it has expired or been revoked: these look the same."""
         if not isinstance(token, str) or not token.isascii() or len(token) > 200:
             return None
-        with self._engine.begin() as connection:
+        with self._store.reading() as connection:
             query = sa.select(ACCOUNTS).where(ACCOUNTS.c.token == _digest(token))
             row = connection.execute(query).mappings().first()
         if row is None:
@@ -85,7 +85,7 @@ class Accounts:
 
     def grant(self, name: str, dataset: str) -> None:
         """Lets an analyst ask a data set."""
-        with self._engine.begin() as connection:
+        with self._store.writing() as connection:
             self._known(connection, name)
             if connection.execute(sa.select(DATASETS.c.name).where(DATASETS.c.name == dataset)).scalar() is None:
                 raise UnknownDataset(dataset)
@@ -94,31 +94,31 @@ class Accounts:
 
     def withdraw(self, name: str, dataset: str) -> None:
         """Ends a grant."""
-        with self._engine.begin() as connection:
+        with self._store.writing() as connection:
             same = (GRANTS.c.analyst == name) & (GRANTS.c.dataset == dataset)
             connection.execute(sa.delete(GRANTS).where(same))
 
     def may_ask(self, account: Account, dataset: str) -> bool:
         """Whether an account may ask a data set; what does not exist may not be asked either."""
-        with self._engine.begin() as connection:
+        with self._store.reading() as connection:
             return self._granted(connection, account.name, dataset)
 
     def granted(self, account: Account) -> list[str]:
         """The data sets an account may ask, by name."""
         query = sa.select(GRANTS.c.dataset).where(GRANTS.c.analyst == account.name).order_by(GRANTS.c.dataset)
-        with self._engine.begin() as connection:
+        with self._store.reading() as connection:
             return list(connection.execute(query).scalars())
 
     def everybody(self) -> list[Account]:
         """Every account, by name."""
-        with self._engine.begin() as connection:
+        with self._store.reading() as connection:
             rows = connection.execute(sa.select(ACCOUNTS).order_by(ACCOUNTS.c.name)).mappings().all()
         ends = [None if r["expires"] is None else dt.datetime.fromisoformat(r["expires"]) for r in rows]
         return [Account(r["name"], r["role"], end) for r, end in zip(rows, ends, strict=True)]
 
     def close(self) -> None:
         """Lets go of the database."""
-        self._engine.dispose()
+        self._store.close()
 
     def _row(self, connection: Any, name: str) -> Any:
         return connection.execute(sa.select(ACCOUNTS).where(ACCOUNTS.c.name == name)).mappings().first()

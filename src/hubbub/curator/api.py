@@ -27,6 +27,7 @@ from hubbub.curator.bodies import (
     Problem,
     Public,
     Question,
+    Raise,
     Receipt,
     Renewal,
     Summary,
@@ -194,7 +195,8 @@ def history(
     """Your charges, newest first (an owner's: everybody's); ``before`` an entry, for the next page."""
     the.dataset(account, dataset)
     whose = None if account.role == "owner" else account.name
-    return [Line(**line(e)) for e in the.ledger.page(dataset, whose, before=before, limit=limit)]
+    found = the.ledger.entries(dataset, whose, limit=limit, before=before)
+    return [Line(**line(e)) for e in reversed(found)]
 
 
 @router.get("/datasets/{dataset}/receipts/{number}", responses=of(404, 422), tags=["questions"])
@@ -209,6 +211,13 @@ def receipt(dataset: DatasetName, number: Annotated[int, Path(ge=1, le=2**31)], 
 def budget(dataset: DatasetName, account: Someone, the: The) -> Left:
     """What all analysts together may spend, what is spent, and what is left for all and for you."""
     return Left(**the.budget(account, dataset))
+
+
+@router.put("/datasets/{dataset}/limit", responses=of(403, 404, 422), tags=["datasets"])
+def raise_limit(dataset: DatasetName, limit: Raise, me: Owner, the: The) -> Done:
+    """Raises what all analysts together may spend. Decide it without looking at answers: then all stays private."""
+    the.ledger.raise_limit(the.dataset(me, dataset).name, epsilon=limit.epsilon)
+    return Done()
 
 
 @router.get("/accounts", responses=of(403), tags=["accounts"])

@@ -141,7 +141,7 @@ class Receipt(Line):
 
 
 class Left(BaseModel):
-    """The state of a budget: its limit, what was charged at its delta, and the pure epsilon that still fits."""
+    """The state of a budget: its limit, the pure epsilon that still fits, and what that leaves spent."""
 
     epsilon: float
     delta: float
@@ -187,6 +187,12 @@ class Cap(Strict):
 
     epsilon: Annotated[Finite, Field(gt=0, le=1e6)]
     delta: Annotated[Finite, Field(ge=0, lt=1)] = 0.0
+
+
+class Raise(Strict):
+    """A higher limit for a data set."""
+
+    epsilon: Annotated[Finite, Field(gt=0, le=1e6)]
 
 
 class Done(BaseModel):

@@ -9,12 +9,14 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as TooLate
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from hubbub.curator import opening
 from hubbub.curator.accounts import Account, Accounts
+from hubbub.curator.chain import Entry
 from hubbub.curator.config import Config, Dataset
-from hubbub.curator.ledger import Entry, Ledger
+from hubbub.curator.ledger import Ledger
 from hubbub.curator.surveys import Surveys
 from hubbub.errors import EngineFailure, UnknownDataset
 from hubbub.queries import Explanation, Table
@@ -105,14 +107,16 @@ class Curator:
 
     def budget(self, account: Account, name: str) -> dict[str, Any]:
         """A data set's limits, what was charged to it, and what still fits, for all and for this account."""
-        d = self.dataset(account, name)
+        self.dataset(account, name)
+        limit = [link for link in self.ledger.limits(name) if link.analyst is None][-1]
+        epsilon, left = float(Fraction(limit.epsilon)), self.ledger.remaining(name)
         return {
-            "epsilon": float(d.epsilon),
-            "delta": float(d.delta),
-            "spent": self.ledger.spent(name).epsilon(float(d.delta)),
-            "remaining": self.ledger.remaining(name),
+            "epsilon": epsilon,
+            "delta": float(Fraction(limit.delta)),
+            "spent": max(0.0, epsilon - left),
+            "remaining": left,
             "yours": self.ledger.remaining(name, account.name),
-            "entries": self.ledger.length(name),
+            "entries": self.ledger.number_of_entries(name),
         }
 
     def explain(self, account: Account, name: str, asked: Asked, price: Price) -> Explanation:

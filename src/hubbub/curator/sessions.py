@@ -9,7 +9,7 @@ import os
 import sqlalchemy as sa
 
 from hubbub.curator.accounts import Account
-from hubbub.curator.store import ACCOUNTS, TABLES, connect
+from hubbub.curator.store import ACCOUNTS, TABLES, Store
 
 SESSIONS = sa.Table(
     "web_sessions",
@@ -37,13 +37,13 @@ class Sessions:
     """
 
     def __init__(self, url: str, longest: dt.timedelta = LONGEST, idle: dt.timedelta = IDLE) -> None:
-        self._engine = connect(url)
+        self._store = Store(url)
         self._longest, self._idle = longest.total_seconds(), idle.total_seconds()
 
     def start(self, account: Account) -> str | None:
         """A new session's cookie, to be given to the browser; None where the account has no token any more."""
         cookie, now = os.urandom(32).hex(), _now()
-        with self._engine.begin() as connection:
+        with self._store.writing() as connection:
             self._sweep(connection, now)
             token = connection.execute(sa.select(ACCOUNTS.c.token).where(ACCOUNTS.c.name == account.name)).scalar()
             if token is None:
@@ -58,7 +58,7 @@ class Sessions:
         both = (SESSIONS.c.account == ACCOUNTS.c.name) & (SESSIONS.c.token == ACCOUNTS.c.token)
         columns = (ACCOUNTS.c.name, ACCOUNTS.c.role, ACCOUNTS.c.expires, SESSIONS.c.started, SESSIONS.c.seen)
         query = sa.select(*columns).join(ACCOUNTS, both).where(SESSIONS.c.digest == _digest(cookie))
-        with self._engine.begin() as connection:
+        with self._store.writing() as connection:
             row = connection.execute(query).mappings().first()
             if row is None or now >= row["started"] + self._longest or now >= row["seen"] + self._idle:
                 return None
@@ -72,12 +72,12 @@ class Sessions:
 
     def end(self, cookie: str) -> None:
         """Signs a browser out."""
-        with self._engine.begin() as connection:
+        with self._store.writing() as connection:
             connection.execute(sa.delete(SESSIONS).where(SESSIONS.c.digest == _digest(cookie)))
 
     def close(self) -> None:
         """Lets go of the database."""
-        self._engine.dispose()
+        self._store.close()
 
     def _sweep(self, connection: sa.Connection, now: float) -> None:
         """Deletes sessions that open nothing any more."""

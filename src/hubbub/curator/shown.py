@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from hubbub.curator.ledger import Entry
+from hubbub.curator.chain import Entry
 from hubbub.domains.columns import Category, Column, Moment, Number
 
 

@@ -1,24 +1,38 @@
-"""The ledger's tables and its connection: SQLite that is durable at every commit, or PostgreSQL."""
+"""The ledger's tables and its database: SQLite that is durable at every commit, or PostgreSQL."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import logging
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hubbub.errors import MissingExtra, ParameterError
+from hubbub.errors import HubbubError, LedgerBusy, LedgerUnavailable, MissingExtra, ParameterError, SessionClosed
 
 try:
     import sqlalchemy as sa
     from sqlalchemy import event
-except ImportError as missing:
+    from sqlalchemy.dialects import postgresql, sqlite
+except ImportError as missing:  # pragma: no cover
     raise MissingExtra("server") from missing
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection, Engine
 
-VERSION = 1
+VERSION = 2
 """Of the tables. A ledger of another version is refused until it is migrated."""
-PATIENCE = 30
-"""Seconds a writer waits for another."""
+PATIENCE = 30.0
+"""Seconds a writer waits for another, and a transaction whose client is silent keeps others waiting."""
+TURN = 7236842
+"""The PostgreSQL advisory lock of those who make or migrate tables."""
+
+_log = logging.getLogger("hubbub.curator")
 
 TABLES = sa.MetaData()
 META = sa.Table(
@@ -32,6 +46,19 @@ DATASETS = sa.Table(
     sa.Column("filter", sa.JSON, nullable=False),
     sa.Column("length", sa.Integer, nullable=False),
     sa.Column("head", sa.Text, nullable=False),
+)
+LIMITS = sa.Table(
+    "limits",
+    TABLES,
+    sa.Column("dataset", sa.Text, sa.ForeignKey("datasets.name"), primary_key=True),
+    sa.Column("number", sa.Integer, primary_key=True),
+    sa.Column("analyst", sa.Text, nullable=True),
+    sa.Column("epsilon", sa.Text, nullable=False),
+    sa.Column("delta", sa.Text, nullable=False),
+    sa.Column("order", sa.Text, nullable=False),
+    sa.Column("at", sa.Text, nullable=False),
+    sa.Column("before", sa.Text, nullable=False),
+    sa.Column("digest", sa.Text, nullable=False),
 )
 CAPS = sa.Table(
     "caps",
@@ -53,6 +80,7 @@ ENTRIES = sa.Table(
     sa.Column("at", sa.Text, nullable=False),
     sa.Column("before", sa.Text, nullable=False),
     sa.Column("digest", sa.Text, nullable=False),
+    sa.Column("asked", sa.Text, nullable=False, server_default=""),
     sa.UniqueConstraint("dataset", "analyst", "key"),
 )
 ANSWERS = sa.Table(
@@ -77,43 +105,261 @@ GRANTS = sa.Table(
     sa.Column("analyst", sa.Text, sa.ForeignKey("accounts.name"), primary_key=True),
     sa.Column("dataset", sa.Text, sa.ForeignKey("datasets.name"), primary_key=True),
 )
-sa.Index("entries_by_question", ENTRIES.c.dataset, ENTRIES.c.question)
+sa.Index("entries_by_asked", ENTRIES.c.dataset, ENTRIES.c.asked)
 
 
-def connect(url: str) -> Engine:
-    """An engine for the ledger at a URL such as sqlite:///ledger.db or postgresql+psycopg://…, its tables made."""
-    kind = sa.make_url(url).get_backend_name()
-    if kind not in ("sqlite", "postgresql"):
-        raise ParameterError(
-            "ledger", kind, "is no database for a ledger", "use sqlite:///path or postgresql+psycopg://…"
-        )
-    if kind == "sqlite":
-        engine = sa.create_engine(url, connect_args={"timeout": PATIENCE})
-        event.listen(engine, "connect", _durable)
-        event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
-    else:
-        engine = sa.create_engine(url, pool_pre_ping=True)
-    with engine.begin() as connection:
-        if kind == "postgresql":  # two servers may start at once
-            connection.exec_driver_sql("SELECT pg_advisory_xact_lock(7236842)")
-        TABLES.create_all(connection)
-        found = connection.execute(sa.select(META.c.value).where(META.c.name == "version")).scalar()
-        if found is None:
-            connection.execute(sa.insert(META).values(name="version", value=str(VERSION)))
-        elif found != str(VERSION):
-            raise ParameterError("ledger", f"version {found}", f"is not version {VERSION}", "migrate it first")
-    return engine
+class Store:
+    """A database and its two kinds of transaction; what goes wrong in one is LedgerBusy or LedgerUnavailable.
 
+    Claim: what ``writing`` wrote is on disk when it ends without an error; after an error it is there whole or not at
+        all; one that reads sees a single moment. No message of the database reaches the caller.
+    Proof: SQLite: write-ahead log, synced at every commit (synchronous=EXTRA), BEGIN IMMEDIATE; a log left by a crash
+        is written and synced again at opening, so that nothing is appended to a log whose last sync had failed.
+        PostgreSQL: synchronous_commit on, whatever the server's default; locks and silent clients time out.
+    Assumes: storage that keeps what it says it has synced; PostgreSQL run with fsync and full_page_writes on.
+    """
 
-def _durable(connection: Any, _: Any) -> None:
-    """Every commit reaches the disk before it returns; SQLAlchemy begins transactions, not the driver."""
-    connection.isolation_level = None
-    for setting in ("journal_mode=WAL", "synchronous=EXTRA", "foreign_keys=ON", f"busy_timeout={PATIENCE * 1000}"):
-        connection.execute(f"PRAGMA {setting}").close()
+    def __init__(self, url: str) -> None:
+        self.url, self.kind, self._engine = url, _kind(url), _engine(url)
+        self._turn = threading.Lock()
+        self._process = os.getpid()
+        try:
+            if self.kind == "sqlite":
+                with self.raw() as connection:
+                    _log_kept(connection)
+            with self.writing() as connection:
+                _prepare(connection)
+        except BaseException:
+            self._engine.dispose()
+            raise
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction that writes, durable when it ends; SQLite has one at a time, PostgreSQL one per locked row."""
+        self._at_home()
+        alone = self.kind == "sqlite"
+        if alone and not self._turn.acquire(timeout=PATIENCE):
+            raise LedgerBusy
+        try:
+            with _plainly(), self._engine.begin() as connection:
+                yield connection
+        finally:
+            if alone:
+                self._turn.release()
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A transaction that sees one moment of the database and holds nobody up."""
+        self._at_home()
+        how: dict[str, Any] = {"reading": True} if self.kind == "sqlite" else {"isolation_level": "REPEATABLE READ"}
+        with _plainly(), self._engine.connect() as plain:
+            connection = plain.execution_options(**how)
+            with connection.begin():
+                yield connection
+
+    @contextmanager
+    def raw(self) -> Iterator[Any]:
+        """The driver's own connection, outside any transaction: for copying whole databases."""
+        self._at_home()
+        with _plainly(), self._engine.connect() as connection:
+            yield connection.connection.driver_connection
+
+    def close(self) -> None:
+        """Lets go of the database."""
+        self._engine.dispose()
+
+    def _at_home(self) -> None:
+        if os.getpid() != self._process:
+            raise SessionClosed("this ledger was opened by another process; open it anew after a fork.")
 
 
 def locked(connection: Connection, dataset: str) -> Any:
     """The row of a data set, held against every other writer until the transaction ends; None if there is none."""
-    return (
-        connection.execute(sa.select(DATASETS).where(DATASETS.c.name == dataset).with_for_update()).mappings().first()
-    )
+    query = sa.select(DATASETS).where(DATASETS.c.name == dataset).with_for_update()
+    return connection.execute(query).mappings().first()
+
+
+def insert_if_absent(connection: Connection, table: sa.Table, **values: Any) -> None:
+    """Writes a row unless one with its key is there, or is being written by another at this moment."""
+    dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
+    connection.execute(dialect.insert(table).values(**values).on_conflict_do_nothing())
+
+
+def digest(link: Mapping[str, Any]) -> str:
+    """The digest of a link of a chain."""
+    return hashlib.sha256(json.dumps(link, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def asked(question: str) -> str:
+    """A digest of a question, to find it by: indexes take no long texts."""
+    return hashlib.sha256(question.encode()).hexdigest()
+
+
+def migrate(url: str) -> int:
+    """Brings a ledger of an older version up to date, in one transaction; its version before. Stop its servers first.
+
+    Chains are continued, never rewritten, so that high-water marks keep their meaning.
+    """
+    kind, engine = _kind(url), _engine(url)
+    try:
+        with _plainly(), engine.begin() as connection:
+            if kind == "postgresql":
+                connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({TURN})")
+            found = _version(connection)
+            if found is None or not 1 <= found <= VERSION:
+                raise ParameterError("ledger", f"version {found}", f"cannot be migrated to version {VERSION}")
+            for step in range(found, VERSION):
+                STEPS[step](connection)
+            connection.execute(sa.update(META).where(META.c.name == "version").values(value=str(VERSION)))
+    finally:
+        engine.dispose()
+    return found
+
+
+def _limits_into_the_chain(connection: Connection) -> None:
+    """1 to 2: limits and caps become links of the chain; questions are found by a digest."""
+    LIMITS.create(connection)
+    connection.exec_driver_sql("DROP INDEX entries_by_question")
+    connection.exec_driver_sql("ALTER TABLE entries ADD COLUMN asked TEXT NOT NULL DEFAULT ''")
+    of_entry = (ENTRIES.c.dataset == sa.bindparam("d")) & (ENTRIES.c.number == sa.bindparam("n"))
+    fill = sa.update(ENTRIES).where(of_entry).values(asked=sa.bindparam("a"))
+    rows = connection.execute(sa.select(ENTRIES.c.dataset, ENTRIES.c.number, ENTRIES.c.question)).all()
+    if rows:
+        connection.execute(fill, [{"d": r.dataset, "n": r.number, "a": asked(r.question)} for r in rows])
+    connection.exec_driver_sql("CREATE INDEX entries_by_asked ON entries (dataset, asked)")
+    for row in connection.execute(sa.select(DATASETS)).mappings().all():
+        filters = [(None, row["filter"])]
+        own = sa.select(CAPS.c.analyst, CAPS.c.filter).where(CAPS.c.dataset == row["name"]).order_by(CAPS.c.analyst)
+        filters += [(cap.analyst, cap.filter) for cap in connection.execute(own)]
+        number, head = row["length"], row["head"]
+        for analyst, kept in filters:
+            number += 1
+            limits = {"epsilon": kept["epsilon"], "delta": kept["delta"], "order": kept["order"]}
+            link = {"dataset": row["name"], "number": number, "analyst": analyst, **limits, "at": "", "before": head}
+            head = digest(link)
+            connection.execute(sa.insert(LIMITS).values(**link, digest=head))
+        new = sa.update(DATASETS).where(DATASETS.c.name == row["name"])
+        connection.execute(new.values(length=number, head=head))
+
+
+STEPS: dict[int, Callable[[Connection], None]] = {1: _limits_into_the_chain}
+"""By the version each starts from."""
+
+
+def _kind(url: str) -> str:
+    try:
+        kind = sa.make_url(url).get_backend_name()
+    except sa.exc.SQLAlchemyError:
+        kind = "no URL"
+    if kind not in ("sqlite", "postgresql"):
+        remedy = "use sqlite:///path or postgresql+psycopg://…"
+        raise ParameterError("ledger", kind, "is no database for a ledger", remedy)
+    if kind == "sqlite" and sa.make_url(url).database in (None, "", ":memory:"):
+        raise ParameterError("ledger", "sqlite in memory", "forgets what was spent", "give the path of a file")
+    return kind
+
+
+def _engine(url: str) -> Engine:
+    """An engine whose connections are durable, whose errors show no values, and which waits so long and no longer."""
+    common: dict[str, Any] = {"hide_parameters": True, "pool_timeout": PATIENCE}
+    if _kind(url) == "sqlite":
+        engine = sa.create_engine(url, connect_args={"timeout": PATIENCE}, poolclass=sa.QueuePool, **common)
+        event.listen(engine, "connect", _durable)
+        event.listen(engine, "begin", _begin)
+    else:
+        alive = {"connect_timeout": 10, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
+        given = sa.make_url(url).query
+        ours = {name: value for name, value in alive.items() if name not in given}
+        engine = sa.create_engine(
+            url, connect_args=ours, pool_pre_ping=True, isolation_level="READ COMMITTED", **common
+        )
+        event.listen(engine, "connect", _impatient)
+    return engine
+
+
+def _durable(connection: sqlite3.Connection, _: Any) -> None:
+    """Every commit reaches the disk before it returns; SQLAlchemy begins transactions, not the driver."""
+    connection.isolation_level = None
+    patience = f"busy_timeout={int(PATIENCE * 1000)}"
+    for setting in (patience, "synchronous=EXTRA", "journal_mode=WAL", "foreign_keys=ON"):
+        connection.execute(f"PRAGMA {setting}").close()
+
+
+def _begin(connection: Connection) -> None:
+    reads = connection.get_execution_options().get("reading")
+    connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
+
+
+def _impatient(connection: Any, _: Any) -> None:
+    """Commits wait for the disk; nobody waits for ever, neither for a lock nor for a client that fell silent."""
+    milliseconds = int(PATIENCE * 1000)
+    with connection.cursor() as cursor:
+        cursor.execute("SET synchronous_commit = on")
+        cursor.execute(f"SET lock_timeout = {milliseconds}")
+        cursor.execute(f"SET idle_in_transaction_session_timeout = {milliseconds}")
+    connection.commit()
+
+
+def _log_kept(connection: Any) -> None:
+    """Writes and syncs once more what a crash left in the write-ahead log, while no other process writes.
+
+    Where a sync had failed, the system may show what it never wrote; SQLite would append to it.
+    """
+    connection.execute("BEGIN IMMEDIATE").close()
+    try:
+        name = connection.execute("PRAGMA database_list").fetchone()[2]
+        rewrite(Path(f"{name}-wal"))
+    finally:
+        connection.execute("ROLLBACK").close()
+
+
+def rewrite(path: Path) -> None:
+    """Writes a file as it is, and syncs it."""
+    with path.open("r+b") as file:
+        body = file.read()
+        file.seek(0)
+        file.write(body)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _prepare(connection: Connection) -> None:
+    """Makes the tables of a new ledger; refuses one of another version, and tables that are no ledger's."""
+    if connection.dialect.name == "postgresql":  # two servers may start at once
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({TURN})")
+    found = _version(connection)
+    if found == VERSION:
+        return
+    if found is not None:
+        raise ParameterError("ledger", f"version {found}", f"is not version {VERSION}", "migrate it first")
+    if set(sa.inspect(connection).get_table_names()) & set(TABLES.tables):
+        raise ParameterError("ledger", "unknown", "has tables of these names that are no ledger's", "use another")
+    TABLES.create_all(connection)
+    connection.execute(sa.insert(META).values(name="version", value=str(VERSION)))
+
+
+def _version(connection: Connection) -> int | None:
+    """The version of the tables there; None if there are none."""
+    if not sa.inspect(connection).has_table("meta"):
+        return None
+    found = connection.execute(sa.select(META.c.value).where(META.c.name == "version")).scalar()
+    return int(found) if found is not None and found.isdecimal() else None
+
+
+@contextmanager
+def _plainly() -> Iterator[None]:
+    """Turns every error of the database into one of two constant sentences; its code, without values, is logged."""
+    try:
+        yield
+    except HubbubError:
+        raise
+    except (sa.exc.SQLAlchemyError, sqlite3.Error, OSError, ValueError, MemoryError) as error:
+        said = getattr(error, "orig", error)
+        code = getattr(said, "sqlite_errorname", None) or getattr(said, "sqlstate", None) or type(said).__name__
+        _log.error("ledger: %s", code)
+        busy = isinstance(error, sa.exc.TimeoutError) or code in BUSY
+        raise (LedgerBusy if busy else LedgerUnavailable)() from None
+
+
+BUSY = {"SQLITE_BUSY", "SQLITE_BUSY_SNAPSHOT", "SQLITE_BUSY_TIMEOUT", "SQLITE_LOCKED", "55P03", "40P01"}
+"""What databases say when others hold them for too long."""

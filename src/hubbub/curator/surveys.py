@@ -24,7 +24,7 @@ from hubbub.curator.questionnaire import (
     questions,
     shortest,
 )
-from hubbub.curator.store import TABLES, connect
+from hubbub.curator.store import TABLES, Store
 from hubbub.errors import ParameterError, ReportRefused, UnknownSurvey
 from hubbub.mechanisms.response import Estimate
 from hubbub.numeric.rational import Number, count
@@ -91,7 +91,7 @@ class Surveys:
     """The surveys beside a ledger, in the same database. Their epsilons are the respondents' own, not the ledger's."""
 
     def __init__(self, url: str) -> None:
-        self._engine = connect(url)
+        self._store = Store(url)
 
     def create(
         self,
@@ -122,24 +122,24 @@ class Surveys:
             "open": True,
             "made": dt.datetime.now(dt.UTC).isoformat(),
         }
-        with self._engine.begin() as connection:
+        with self._store.writing() as connection:
             connection.execute(sa.insert(SURVEYS).values(**values))
         return survey
 
     def find(self, survey: str) -> Survey:
         """The survey with this id."""
-        with self._engine.begin() as connection:
+        with self._store.reading() as connection:
             return _survey(self._row(connection, survey))
 
     def of_owner(self, owner: str) -> list[Survey]:
         """The surveys somebody has made, the newest first."""
         query = sa.select(SURVEYS).where(SURVEYS.c.owner == owner).order_by(SURVEYS.c.made.desc())
-        with self._engine.begin() as connection:
+        with self._store.reading() as connection:
             return [_survey(row) for row in connection.execute(query).mappings()]
 
     def close_survey(self, survey: str) -> None:
         """No more answers from now on."""
-        with self._engine.begin() as connection:
+        with self._store.writing() as connection:
             self._row(connection, survey, hold=True)
             connection.execute(sa.update(SURVEYS).where(SURVEYS.c.id == survey).values(open=False))
 
@@ -148,7 +148,7 @@ class Surveys:
         if count("people", people) > MOST_INVITATIONS:
             raise ParameterError("people", people, f"must be at most {MOST_INVITATIONS} at a time")
         codes = [_random_text(12) for _ in range(people)]
-        with self._engine.begin() as connection:
+        with self._store.writing() as connection:
             if not self._row(connection, survey, hold=True)["invited"]:
                 raise ParameterError("survey", survey, "is open to everybody", "make one with invitations")
             new = [{"survey": survey, "code": _digest(code), "used": False} for code in codes]
@@ -158,7 +158,7 @@ class Surveys:
     def invitations(self, survey: str) -> tuple[int, int]:
         """(issued, used)."""
         query = sa.select(INVITATIONS.c.used).where(INVITATIONS.c.survey == survey)
-        with self._engine.begin() as connection:
+        with self._store.reading() as connection:
             used = list(connection.execute(query).scalars())
         return len(used), sum(used)
 
@@ -169,7 +169,7 @@ class Surveys:
         """
         if not isinstance(submission, str) or not SUBMISSION.fullmatch(submission):
             raise ReportRefused("malformed")
-        with self._engine.begin() as connection:
+        with self._store.writing() as connection:
             found = _survey(self._row(connection, survey, hold=True))
             well_formed = len(reports) == len(found.questions) and all(
                 type(report) is int and 0 <= report < len(question.options)
@@ -198,7 +198,7 @@ class Surveys:
     def results(self, survey: str, confidence: Number = 0.95) -> list[Result]:
         """What all reports say so far, question by question: post-processing, free however often it is looked at."""
         query = sa.select(REPORTS.c.reports).where(REPORTS.c.survey == survey)
-        with self._engine.begin() as connection:
+        with self._store.reading() as connection:
             found = _survey(self._row(connection, survey))
             rows = list(connection.execute(query).scalars())
         table = np.array(rows, np.int64).reshape(len(rows), len(found.questions))
@@ -209,7 +209,7 @@ class Surveys:
 
     def close(self) -> None:
         """Lets go of the database."""
-        self._engine.dispose()
+        self._store.close()
 
     def _row(self, connection: Any, survey: str, hold: bool = False) -> Any:
         query = sa.select(SURVEYS).where(SURVEYS.c.id == survey)
