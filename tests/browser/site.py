@@ -1,33 +1,52 @@
-"""A small curator on the loopback for browser tests and screenshots: accounts, surveys and the pages, nothing else."""
+"""A curator on the loopback for browser tests and screenshots: a village, and a data set whose names mean harm."""
 
 from __future__ import annotations
 
-import socket
-import threading
-import time
+import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import uvicorn
+from curator.village import listening, residents
 from fastapi import FastAPI
 
-from hubbub.curator import Accounts, web
-from hubbub.curator.surveys import Surveys
+from hubbub.curator.app import create
+from hubbub.curator.config import read
+from hubbub.curator.guarding import Log
+from hubbub.curator.service import Curator
 
+HARM = '"><img src=x onerror=alert(1)><script>alert(2)</script>'
+CONFIG = """
+[server]
+requests_per_minute = 1000000
+answer_every = 0.02
 
-@dataclass
-class LittleCurator:
-    """What the pages need of a curator."""
+[datasets.village]
+source = "village.parquet"
+title = "Village survey"
+description = "Every resident of a made-up village: age, ward, vote on the dam, and where they shop."
+unit = "person"
+epsilon = 4.0
+delta = 1e-5
+caps = { epsilon = 1.0, delta = 1e-6 }
 
-    url: str
-    accounts: Accounts
-    surveys: Surveys
+[datasets.village.columns]
+age = [0, 120]
+ward = ["north", "south", "west"]
+vote = ["yes", "no"]
+shop = "key"
 
-    def close(self) -> None:
-        self.accounts.close()
-        self.surveys.close()
+[datasets.odd]
+source = "village.parquet"
+title = '''HARM'''
+description = '''HARM'''
+unit = "person"
+epsilon = 100.0
+
+[datasets.odd.columns]
+ward = ["north", '''HARM''']
+""".replace("HARM", HARM)
 
 
 @dataclass
@@ -35,39 +54,25 @@ class Site:
     """A running server, and a token for each role."""
 
     address: str
-    curator: LittleCurator
+    curator: Curator
     owner: str
     analyst: str
 
 
 def application(folder: Path) -> FastAPI:
-    url = f"sqlite:///{folder / 'ledger.db'}"
-    app = FastAPI(docs_url=None, redoc_url=None)
-    app.state.curator = LittleCurator(url, Accounts(url), Surveys(url))
-    web.mount(app)
-    return app
+    """The village's curator, pages and all, not listening yet."""
+    residents().to_parquet(folder / "village.parquet")
+    (folder / "curator.toml").write_text(CONFIG)
+    return create(Curator(read(folder / "curator.toml")), Log(io.StringIO()))
 
 
 @contextmanager
 def running(folder: Path) -> Iterator[Site]:
+    """The same, listening, with an owner and an analyst who may ask both data sets."""
     app = application(folder)
-    curator: LittleCurator = app.state.curator
+    curator: Curator = app.state.curator
     tokens = curator.accounts.add("ada", "owner"), curator.accounts.add("bob", "analyst")
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port = s.getsockname()[1]
-    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=port, log_level="error", access_log=False))
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    until = time.monotonic() + 20
-    while not server.started:
-        assert time.monotonic() < until, "the server did not start"
-        time.sleep(0.02)
-    try:
-        yield Site(f"http://127.0.0.1:{port}", curator, *tokens)
-    finally:
-        server.should_exit = True
-        thread.join(timeout=10)
-        curator.close()
-        if hasattr(app.state, "sessions"):
-            app.state.sessions.close()
+    for name in curator.datasets:
+        curator.grant("bob", name)
+    with listening(app) as address:
+        yield Site(address, curator, *tokens)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import datetime as dt
 import json
-import time
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request
-from fastapi.concurrency import run_in_threadpool
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from hubbub.curator.accounts import Account
@@ -35,7 +32,8 @@ from hubbub.curator.bodies import (
 )
 from hubbub.curator.service import Curator
 from hubbub.curator.shown import described, line
-from hubbub.errors import EngineFailure, NotOwner, NotSignedIn
+from hubbub.curator.timing import on_time
+from hubbub.errors import NotOwner, NotSignedIn
 
 router = APIRouter(prefix="/v1", generate_unique_id_function=lambda route: route.name)
 NAME = r"^[A-Za-z_][A-Za-z0-9_]{0,63}$"
@@ -163,25 +161,8 @@ async def query(
     ] = None,
 ) -> Answered:
     """The private answer to a question, charged once for each key. The same question again costs nothing."""
-    came = time.monotonic()
-    try:
-        told = await run_in_threadpool(the.ask, account, dataset, question.asked(), question.price(), key)
-    except EngineFailure:
-        await asyncio.sleep(until_bucket(came, the.config.server.answer_every))
-        raise
-    if told.computed:
-        await asyncio.sleep(until_bucket(came, the.config.server.answer_every))
+    told = await on_time(the, account, dataset, question.asked(), question.price(), key)
     return Answered(answer=json.loads(told.answer), key=told.key, entry=told.number)
-
-
-def until_bucket(came: float, every: float, now: float | None = None) -> float:
-    """Seconds until the next multiple of ``every`` after a request came.
-
-    >>> round(until_bucket(10.0, 0.5, now=10.6), 3)
-    0.4
-    """
-    gone = (time.monotonic() if now is None else now) - came
-    return (int(gone / every) + 1) * every - gone
 
 
 @router.get("/datasets/{dataset}/history", responses=of(404, 422), tags=["questions"])

@@ -18,7 +18,6 @@ from hubbub.curator import api, guarding, web
 from hubbub.curator.config import read
 from hubbub.curator.service import Curator
 from hubbub.curator.web import layout
-from hubbub.curator.web.refusals import SENTENCES
 from hubbub.errors import (
     BudgetExceeded,
     EngineFailure,
@@ -54,6 +53,7 @@ def create(curator: Curator, log: guarding.Log | None = None) -> FastAPI:
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
         curator.close()
+        layout.close_sessions(app)
 
     app = FastAPI(
         title="hubbub curator",
@@ -119,15 +119,19 @@ def _fields(error: Exception) -> dict[str, Any]:
             return {}
 
 
-async def _refused(_: Request, error: Exception) -> Response:
+async def _refused(request: Request, error: Exception) -> Response:
     status, body = problem(error)
+    if _as_page(request):
+        return layout.refusal(request, status)
     headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
     return JSONResponse(body, status, headers)
 
 
-async def _malformed(_: Request, error: Exception) -> Response:
-    """What the schema does not allow: where, and why; never what was sent."""
+async def _malformed(request: Request, error: Exception) -> Response:
+    """What the schema does not allow: where, and why; never what was sent. An address of no page is no page."""
     assert isinstance(error, RequestValidationError)
+    if _as_page(request):
+        return layout.refusal(request, 404)
     found = [{"where": ".".join(map(str, e["loc"])), "what": e["msg"]} for e in error.errors()]
     unread = any(e["type"] == "json_invalid" for e in error.errors())
     first = f"{found[0]['where']}: {found[0]['what']}" if found else "it cannot be read"
@@ -141,12 +145,16 @@ async def _plain(request: Request, error: Exception) -> Response:
     if error.status_code == 405:
         headers["Allow"] = ", ".join(_allowed(request))
     words = {404: "there is nothing at this address.", 405: "this address does not take that method."}
-    if request.app.state.curator.config.server.open_pages and "text/html" in request.headers.get("accept", ""):
-        sentence = SENTENCES.get(error.status_code, SENTENCES[400])
-        return layout.page(request, "refused.html", error.status_code, sentence=sentence)
+    if _as_page(request):
+        return layout.refusal(request, error.status_code, headers)
     name = {404: "unknown", 405: "method"}.get(error.status_code, "malformed")
     message = words.get(error.status_code, "the request cannot be read.")
     return JSONResponse({"error": name, "message": message, "fields": {}}, error.status_code, headers)
+
+
+def _as_page(request: Request) -> bool:
+    """Whether people, not programs, are answered."""
+    return bool(request.app.state.curator.config.server.open_pages) and guarding.is_page(request.url.path)
 
 
 def _allowed(request: Request) -> list[str]:

@@ -22,15 +22,31 @@ App = Callable[[Message, Receive, Send], Awaitable[None]]
 MOST_CALLERS = 10_000
 """Callers whose rate is remembered in one process; the one not seen for longest is forgotten first."""
 LARGEST_HEADERS = 16_384
+POLICY = "; ".join(
+    [
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self'",
+        "connect-src 'self'",
+        "form-action 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+    ]
+)
+"""What a browser may do with a page: run and show our own files only, no inline script or style, no other host."""
 HEADERS = {
-    b"x-content-type-options": b"nosniff",
-    b"referrer-policy": b"no-referrer",
-    b"cross-origin-resource-policy": b"same-origin",
-    b"cross-origin-opener-policy": b"same-origin",
-    b"strict-transport-security": b"max-age=31536000",
-    b"cache-control": b"no-store",
-    b"content-security-policy": b"default-src 'none'; frame-ancestors 'none'",
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "strict-transport-security": "max-age=31536000",
+    "cache-control": "no-store",
 }
+"""On every answer that does not set its own."""
 BUCKETS = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 60.0)
 
 
@@ -117,6 +133,7 @@ class Guard:
             return
         began, name = time.monotonic(), os.urandom(8).hex()
         status = 500
+        as_page = self._server.open_pages and is_page(scope["path"])
         headers = dict(scope["headers"])
 
         async def out(message: Message) -> None:
@@ -124,21 +141,22 @@ class Guard:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 present = {key.lower() for key, _ in message["headers"]}
-                extra = [(k, v) for k, v in HEADERS.items() if k not in present]
+                extra = [(k.encode(), v.encode()) for k, v in HEADERS.items() if k.encode() not in present]
                 message["headers"] = [*message["headers"], *extra, (b"x-request-id", name.encode())]
             await send(message)
 
         try:
             refusal = self._refused(scope, headers)
             if refusal is not None:
-                await say(out, *refusal)
+                await say(out, *refusal, as_page=as_page)
             else:
                 await self._app(scope, _limited(receive, self._server.largest_request), out)
         except TooLarge:
-            await say(out, 413, "too_large", f"a request may have {self._server.largest_request} bytes.")
+            words = f"a request may have {self._server.largest_request} bytes."
+            await say(out, 413, "too_large", words, as_page=as_page)
         except Exception as problem:  # never with its text: that may hold anything
             self._log.write(event="failure", request=name, kind=type(problem).__name__)
-            await say(out, 503, "unavailable", UNAVAILABLE)
+            await say(out, 503, "unavailable", UNAVAILABLE, as_page=as_page)
         finally:
             route = getattr(scope.get("route"), "path", "-")
             seconds = time.monotonic() - began
@@ -192,11 +210,35 @@ def _limited(receive: Receive, most: int) -> Receive:
     return limited
 
 
-async def say(send: Send, status: int, error: str, message: str) -> None:
-    """A refusal as JSON."""
-    body = json.dumps({"error": error, "message": message, "fields": {}}).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+PAGE = """<!doctype html>
+<html lang="en">
+<head>
+  <meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+  <title>Not now · hubbub</title><link rel="stylesheet" href="/static/hubbub.css">
+</head>
+<body><main class="wide"><h1>Not now</h1><p class="lead">%s</p><p><a href="/">Go to the start page</a></p></main></body>
+</html>
+"""
+"""The barest of pages, for when nothing else may be relied on."""
+
+
+def is_page(path: str) -> bool:
+    """Whether people look at an address, rather than programs.
+
+    >>> [is_page(path) for path in ("/", "/datasets/v1", "/v1/me", "/v1", "/metrics")]
+    [True, True, False, False, False]
+    """
+    return path not in ("/health", "/metrics", "/v1") and not path.startswith("/v1/")
+
+
+async def say(send: Send, status: int, error: str, message: str, *, as_page: bool = False) -> None:
+    """A refusal, as JSON or for people."""
+    kind, body = b"application/json", json.dumps({"error": error, "message": message, "fields": {}})
+    if as_page:
+        kind, body = b"text/html; charset=utf-8", PAGE % (message[:1].upper() + message[1:])
+    text = body.encode()
+    headers = [(b"content-type", kind), (b"content-length", str(len(text)).encode())]
     if status == 429:
         headers.append((b"retry-after", b"10"))
     await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+    await send({"type": "http.response.body", "body": text})

@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import jinja2
 from fastapi import FastAPI, Request
 from starlette.responses import HTMLResponse
 
-from hubbub.curator.accounts import Account, Accounts
+from hubbub.curator.accounts import Account
+from hubbub.curator.service import Curator
 from hubbub.curator.sessions import Sessions
-from hubbub.curator.surveys import Surveys
 from hubbub.curator.web import cookies, formats
-from hubbub.curator.web.refusals import Refused, SignInNeeded
+from hubbub.curator.web.refusals import SENTENCES, Refused, SignInNeeded
 
 HERE = Path(__file__).parent
-
-
-class Curator(Protocol):
-    """What pages need of ``app.state.curator``."""
-
-    accounts: Accounts
-    surveys: Surveys
-    url: str
 
 
 @dataclass(frozen=True)
@@ -70,6 +63,12 @@ def sessions(app: FastAPI) -> Sessions:
         return found
 
 
+def close_sessions(app: FastAPI) -> None:
+    """Lets go of the sessions' database, if it was opened."""
+    if hasattr(app.state, "sessions"):
+        app.state.sessions.close()
+
+
 def signed_in(request: Request) -> Account | None:
     """Who is signed in, looked up once per request."""
     if not hasattr(request.state, "account"):
@@ -108,3 +107,10 @@ def page(request: Request, template: str, status: int = 200, **context: Any) -> 
     if visit is not None:
         cookies.write(request, response, cookies.VISIT, visit)
     return response
+
+
+def refusal(request: Request, status: int, headers: Mapping[str, str] | None = None) -> HTMLResponse:
+    """The page that says no: its sentence depends on the status alone."""
+    found = page(request, "refused.html", status, sentence=SENTENCES.get(status, SENTENCES[400]))
+    found.headers.update(headers or {})
+    return found

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 SENTENCES = {
     400: "This form cannot be read as it is.",
+    402: "The budget does not allow it. Nothing was charged.",
     403: "This form has expired or came from another page. Go back, load the page again and send it once more.",
     404: "There is nothing here, or it is not yours to see.",
+    405: "This address does not take that.",
+    409: "This form was used for another question. Load the page again and ask once more.",
+    422: "This cannot be done as it was asked. Nothing was charged.",
     429: "Too many attempts. Wait a few minutes, then try again.",
+    503: "The curator cannot answer now. Ask again: the same form is never charged twice.",
 }
 
 

@@ -85,7 +85,6 @@ class Estimates(BaseModel):
     questions: list[EstimatedQuestion]
 
 
-MALFORMED = "the request is not of the form this path takes."
 ABSENT: dict[int | str, dict[str, object]] = {
     404: {"model": Refusal, "description": "No such survey, or not yours"},
     422: {"model": Refusal, "description": "Malformed"},
