@@ -12,8 +12,9 @@ from typing import Any, Literal
 
 import sqlalchemy as sa
 
-from hubbub.curator.store import ACCOUNTS, DATASETS, GRANTS, Store
+from hubbub.curator.store import ACCOUNTS, CAPS, DATASETS, GRANTS, Store
 from hubbub.errors import ParameterError, UnknownDataset
+from hubbub.privacy.budget import Filter
 
 Role = Literal["owner", "analyst"]
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
@@ -27,6 +28,8 @@ class Account:
     name: str
     role: Role
     expires: dt.datetime | None
+    withdrawn: bool = False
+    """Whether its token was taken away."""
 
 
 class Accounts:
@@ -114,7 +117,13 @@ class Accounts:
         with self._store.reading() as connection:
             rows = connection.execute(sa.select(ACCOUNTS).order_by(ACCOUNTS.c.name)).mappings().all()
         ends = [None if r["expires"] is None else dt.datetime.fromisoformat(r["expires"]) for r in rows]
-        return [Account(r["name"], r["role"], end) for r, end in zip(rows, ends, strict=True)]
+        return [Account(r["name"], r["role"], end, r["token"] is None) for r, end in zip(rows, ends, strict=True)]
+
+    def caps(self, dataset: str) -> dict[str, Filter]:
+        """What each analyst with a cap on a data set may spend of it, and has spent."""
+        query = sa.select(CAPS.c.analyst, CAPS.c.filter).where(CAPS.c.dataset == dataset)
+        with self._store.reading() as connection:
+            return {analyst: Filter.of_state(state) for analyst, state in connection.execute(query)}
 
     def close(self) -> None:
         """Lets go of the database."""

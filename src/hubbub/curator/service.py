@@ -125,6 +125,13 @@ class Curator:
         query = table._reader.question(asked)
         return Explanation(table._plan(query, price.epsilon, price.delta, **price.goal))
 
+    def known(self, account: Account, name: str, asked: Asked, price: Price) -> str | None:
+        """The stored answer to this very question at this very price, if there is one; telling it costs nothing."""
+        dataset = self.dataset(account, name)
+        table = self.tables[name]
+        plan = table._plan(table._reader.question(asked), price.epsilon, price.delta, **price.goal)
+        return self.ledger.answered(name, identity(dataset, asked, plan))
+
     def ask(self, account: Account, name: str, asked: Asked, price: Price, key: str | None = None) -> Told:
         """The answer to a question: a stored one at no cost, or a new one, charged first.
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from hubbub.curator.chain import Entry
 from hubbub.domains.columns import Category, Column, Moment, Number
+from hubbub.queries.questions import Asked
 
 
 def described(column: Column) -> dict[str, Any]:
@@ -25,6 +26,11 @@ def described(column: Column) -> dict[str, Any]:
             return {"kind": "moment", "low": low.isoformat(), "high": high.isoformat(), "nullable": nullable}
         case _:
             return {"kind": "key", "nullable": column.nullable}
+
+
+def asked(entry: Entry) -> str:
+    """What was asked, in a line."""
+    return Asked.from_json(json.loads(entry.question)).words
 
 
 def line(entry: Entry) -> dict[str, Any]:

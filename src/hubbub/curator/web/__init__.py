@@ -9,17 +9,24 @@ from fastapi import FastAPI, Request
 from starlette.responses import RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
 
-from hubbub.curator.web import home, meaning, reports, signing, surveys
+from hubbub.curator.web import asking, attack, datasets, history, home, meaning, owners, reports, signing, surveys
 from hubbub.curator.web.attempts import Attempts
 from hubbub.curator.web.layout import HERE, Link, refusal
 from hubbub.curator.web.refusals import Refused, SignInNeeded
 
 LINKS = (
+    Link("/datasets", "Data sets", "What can be asked, and what is left of each budget.", "signed in"),
+    Link("/owner", "Owner", "Accounts, who may ask what and how much, and whether the ledger adds up.", "owner"),
     Link(
         "/surveys",
         "Surveys",
         "People's own devices randomise their answers before they are sent: nobody need be trusted.",
         "owner",
+    ),
+    Link(
+        "/attack",
+        "Attack",
+        "Everybody's secret from a few hundred counts, live: against exact, withheld, rounded and private answers.",
     ),
     Link(
         "/meaning",
@@ -42,7 +49,7 @@ def mount(app: FastAPI) -> None:
     """Adds the pages and their static files to a server."""
     app.state.links = LINKS
     app.state.attempts = Attempts()
-    for module in (home, signing, meaning, surveys, reports):
+    for module in (home, signing, datasets, asking, history, owners, attack, meaning, surveys, reports):
         app.include_router(module.router)
     app.mount("/static", Files(directory=HERE / "static"), name="static")
     app.add_exception_handler(Refused, _refused)

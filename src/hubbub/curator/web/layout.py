@@ -44,7 +44,7 @@ ENVIRONMENT = jinja2.Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-ENVIRONMENT.filters.update(number=formats.number, share=formats.share, plain=formats.plain)
+ENVIRONMENT.filters.update(number=formats.number, share=formats.share, plain=formats.plain, beside=formats.beside)
 _opening = threading.Lock()
 
 

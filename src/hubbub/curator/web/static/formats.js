@@ -8,7 +8,7 @@ export function number(value, digits = 3) {
   const size = Math.floor(Math.log10(Math.abs(value)));
   if (size < -4) {
     const [front, power] = value.toExponential(digits - 1).split("e");
-    return `${trimmed(front)} × 10^${Number(power)}`.replaceAll("-", "−");
+    return `${trimmed(front)} × 10`.replaceAll("-", "−") + raised(Number(power));
   }
   const [whole, rest] = value.toFixed(Math.max(0, digits - 1 - size)).split(".");
   const apart = whole.replace(/\B(?=(\d{3})+$)/g, THIN);
@@ -21,4 +21,8 @@ export function share(value, digits = 1) {
 
 function trimmed(text) {
   return text.includes(".") ? text.replace(/0+$/, "").replace(/\.$/, "") : text;
+}
+
+function raised(power) {
+  return [...String(power)].map((c) => (c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[c])).join("");
 }
