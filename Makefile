@@ -64,7 +64,7 @@ $(PEERS)/installed: benchmarks/peers.txt pyproject.toml
 	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --requirement benchmarks/peers.txt --editable .
 	touch $@
 
-screenshots: $(VENV)/installed $(VENV)/system  ## pictures of the web page, phone and wide, light and dark, in docs/screenshots
+screenshots: $(VENV)/installed $(VENV)/system  ## pictures of the web page, phone in the dark and wide in the light, in docs/screenshots
 	$(BIN)/python tests/browser/screenshots.py
 
 bench: $(PEERS)/installed  ## hubbub against its peers, in one run (ten minutes); JSON and tables in benchmarks/results

@@ -1,4 +1,4 @@
-"""Pictures of the pages, phone and wide, light and dark (make screenshots); PNG files in docs/screenshots."""
+"""Pictures of the pages, phone in the dark and wide in the light (make screenshots); PNG files in docs/screenshots."""
 
 from __future__ import annotations
 
@@ -13,14 +13,27 @@ from browser.chromium import chromium, sign_in
 from browser.site import Site, running
 from playwright.sync_api import Browser, Page
 
+from hubbub.curator.service import Price
+from hubbub.queries.questions import Asked
+
 FOLDER = Path(__file__).resolve().parent.parent.parent / "docs" / "screenshots"
-SIZES = {"phone": (390, 844), "wide": (1280, 900)}
+VIEWS = {"phone-dark": (390, 844, "dark"), "wide-light": (1280, 900, "light")}
 WARDS = ("North bank", "South bank", "The hill")
 SHARES = ((150, 50, 100), (40, 260))
+QUESTIONS = (
+    ("bob", "SELECT ward, count(*) AS n, avg(age) AS age FROM village GROUP BY ward", 0.2),
+    ("ada", "SELECT ward, vote, count(*) AS n FROM village GROUP BY ward, vote", 0.7),
+    ("bob", "SELECT median(age) AS middle, mode(ward) AS largest FROM village", 0.1),
+    ("ada", "SELECT vote, count(*) AS n FROM village WHERE age >= 65 GROUP BY vote", 0.4),
+    ("bob", "SELECT count(*) AS n FROM village WHERE age < 18", 0.05),
+)
 
 
 def village(site: Site) -> str:
-    """A survey with three hundred answers, as the villagers' own devices would have randomised them."""
+    """Five questions asked, and a survey with three hundred answers, as the villagers' devices would have sent them."""
+    accounts = {"bob": site.curator.accounts.of_token(site.analyst), "ada": site.curator.accounts.of_token(site.owner)}
+    for who, sql, epsilon in QUESTIONS:
+        site.curator.ask(accounts[who], "village", Asked(sql=sql), Price(epsilon))
     asked = [("Which part of the village do you live in?", WARDS), ("Did you vote for the dam?", ())]
     survey = site.curator.surveys.create(
         "ada",
@@ -38,36 +51,58 @@ def village(site: Site) -> str:
     return survey.id
 
 
-def pages(survey: str) -> dict[str, tuple[str, bool]]:
-    """Name: (path, whether the owner is signed in)."""
+def pages(survey: str) -> dict[str, tuple[str, str]]:
+    """Name: (path, who is signed in)."""
     return {
-        "start": ("/", False),
-        "meaning": ("/meaning", False),
-        "sign-in": ("/sign-in", False),
-        "surveys": ("/surveys", True),
-        "survey": (f"/surveys/{survey}", True),
-        "respond": (f"/s/{survey}", False),
+        "start": ("/", "nobody"),
+        "meaning": ("/meaning", "nobody"),
+        "attack": ("/attack?count=1000", "nobody"),
+        "sign-in": ("/sign-in", "nobody"),
+        "respond": (f"/s/{survey}", "nobody"),
+        "datasets": ("/datasets", "analyst"),
+        "dataset": ("/datasets/village", "analyst"),
+        "ask": ("/datasets/village/ask", "analyst"),
+        "ask-sql": ("/datasets/village/ask?way=sql&example=2", "analyst"),
+        "answer": ("/datasets/village/receipts/1", "analyst"),
+        "chosen": ("/datasets/village/receipts/3", "analyst"),
+        "history": ("/datasets/village/history", "owner"),
+        "owner": ("/owner", "owner"),
+        "account": ("/owner/accounts/bob", "owner"),
+        "revoke": ("/owner/accounts/bob/revoke", "owner"),
+        "surveys": ("/surveys", "owner"),
+        "survey": (f"/surveys/{survey}", "owner"),
     }
 
 
 def take(browser: Browser, site: Site, folder: Path) -> None:
-    """Every page, in both sizes and both schemes."""
+    """Every page, in both views."""
     survey = village(site)
-    for size, (width, height) in SIZES.items():
-        for scheme in ("light", "dark"):
+    for view, (width, height, scheme) in VIEWS.items():
+        for who, token in (("nobody", ""), ("analyst", site.analyst), ("owner", site.owner)):
             context = browser.new_context(
                 viewport={"width": width, "height": height}, color_scheme=scheme, base_url=site.address
             )
             page = context.new_page()
-            for owner in (False, True):
-                if owner:
-                    sign_in(page, site.owner)
-                for name, (path, needs_owner) in pages(survey).items():
-                    if needs_owner is owner:
-                        page.goto(path)
-                        page.screenshot(path=folder / f"{name}-{size}-{scheme}.png")
-            plan(page, folder / f"plan-{size}-{scheme}.png")
+            if token:
+                sign_in(page, token)
+            for name, (path, whose) in pages(survey).items():
+                if whose == who:
+                    page.goto(path)
+                    page.screenshot(path=folder / f"{name}-{view}.png", full_page=name in ("attack", "answer"))
+            if who == "analyst":
+                refused(page, folder / f"refused-{view}.png")
+            if who == "owner":
+                plan(page, folder / f"plan-{view}.png")
             context.close()
+
+
+def refused(page: Page, path: Path) -> None:
+    """A question that the budget does not allow."""
+    page.goto("/datasets/village/ask?way=sql&example=1")
+    page.get_by_label("ε", exact=True).fill("5")
+    page.get_by_role("button", name="Ask and pay ε 5").click()
+    page.get_by_role("alert").wait_for()
+    page.screenshot(path=path)
 
 
 def plan(page: Page, path: Path) -> None:

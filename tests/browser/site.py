@@ -20,14 +20,14 @@ HARM = '"><img src=x onerror=alert(1)><script>alert(2)</script>'
 CONFIG = """
 [server]
 requests_per_minute = 1000000
-answer_every = 0.02
+SERVER
 
 [datasets.village]
 source = "village.parquet"
 title = "Village survey"
 description = "Every resident of a made-up village: age, ward, vote on the dam, and where they shop."
 unit = "person"
-epsilon = 4.0
+epsilon = 8.0
 delta = 1e-5
 caps = { epsilon = 1.0, delta = 1e-6 }
 
@@ -59,10 +59,10 @@ class Site:
     analyst: str
 
 
-def application(folder: Path) -> FastAPI:
+def application(folder: Path, server: str = "answer_every = 0.02") -> FastAPI:
     """The village's curator, pages and all, not listening yet."""
     residents().to_parquet(folder / "village.parquet")
-    (folder / "curator.toml").write_text(CONFIG)
+    (folder / "curator.toml").write_text(CONFIG.replace("SERVER", server))
     return create(Curator(read(folder / "curator.toml")), Log(io.StringIO()))
 
 

@@ -300,12 +300,12 @@ def test_links_are_seen_by_whom_they_are_for(client: TestClient, curator: Curato
     def links() -> list[str]:
         return re.findall(r'<li><a href="([^"]+)"', client.get("/").text)
 
-    assert links() == ["/meaning"]
+    assert links() == ["/attack", "/meaning"]
     sign_in(client, curator.accounts.add("bob", "analyst"))
-    assert links() == ["/meaning"]
+    assert links() == ["/datasets", "/attack", "/meaning"]
     client.cookies.clear()
     sign_in(client, curator.accounts.add("ada", "owner"))
-    assert links() == ["/surveys", "/meaning"]
+    assert links() == ["/datasets", "/owner", "/surveys", "/attack", "/meaning"]
 
 
 @pytest.mark.parametrize(

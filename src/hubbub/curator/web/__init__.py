@@ -35,6 +35,10 @@ LINKS = (
     ),
 )
 
+ROUTERS = tuple(
+    module.router for module in (home, signing, datasets, asking, history, owners, attack, meaning, surveys, reports)
+)
+
 
 class Files(StaticFiles):
     """Files a browser may keep, if it asks each time whether they are still current."""
@@ -49,8 +53,8 @@ def mount(app: FastAPI) -> None:
     """Adds the pages and their static files to a server."""
     app.state.links = LINKS
     app.state.attempts = Attempts()
-    for module in (home, signing, datasets, asking, history, owners, attack, meaning, surveys, reports):
-        app.include_router(module.router)
+    for router in ROUTERS:
+        app.include_router(router)
     app.mount("/static", Files(directory=HERE / "static"), name="static")
     app.add_exception_handler(Refused, _refused)
     app.add_exception_handler(SignInNeeded, _sign_in)

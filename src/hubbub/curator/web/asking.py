@@ -6,13 +6,14 @@ import os
 from contextlib import suppress
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
 from starlette.responses import RedirectResponse, Response
 
 from hubbub.curator.accounts import Account
 from hubbub.curator.config import Dataset
+from hubbub.curator.shown import asked
 from hubbub.curator.timing import on_time
 from hubbub.curator.web import building, telling
 from hubbub.curator.web.cookies import checked_form
@@ -27,15 +28,20 @@ WAYS = ("build", "sql")
 DEFAULTS = {"pay": "epsilon", "epsilon": "0.1", "error": "", "rows": "", "delta": "0"}
 
 Someone = Annotated[Account, Depends(somebody)]
+Again = Annotated[int | None, Query(ge=1, le=2**31)]
 Form = Annotated[FormData, Depends(checked_form)]
 
 
 @router.get("/datasets/{name}/ask")
-def ask_page(request: Request, account: Someone, name: str, way: str = "build", example: int = 0) -> Response:
-    """The form, with a first question in it and what that would cost."""
+def ask_page(
+    request: Request, account: Someone, name: str, way: str = "build", example: int = 0, again: Again = None
+) -> Response:
+    """The form, with a first question in it (an example, or one that was asked before) and what that would cost."""
     dataset = curator(request).dataset(account, name)
     listed = building.examples(dataset)
     sql = listed[example if 0 <= example < len(listed) else 0][1]
+    if again is not None:
+        sql = asked(curator(request).ledger.receipt(name, again, None if account.role == "owner" else account.name)[0])
     given = {**DEFAULTS, "way": way if way in WAYS else "build", "sql": sql, "want-1": "count"}
     first = building.groups(dataset)
     if first and "private" not in first[0].label:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from fractions import Fraction
 from typing import Annotated
@@ -50,6 +51,7 @@ def receipt(request: Request, account: Someone, name: str, number: Number) -> Re
         shown=None if answer is None else telling.shown(answer),
         entry=entry,
         asked=asked(entry),
+        in_sql="sql" in json.loads(entry.question),
         epsilon=epsilon,
         delta=float(Fraction(entry.delta)),
         factor=math.exp(min(epsilon, 700)),
