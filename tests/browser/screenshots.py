@@ -120,5 +120,5 @@ def plan(page: Page, path: Path) -> None:
 
 if __name__ == "__main__":
     FOLDER.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder, running(Path(folder)) as site, chromium() as browser:
+    with tempfile.TemporaryDirectory() as folder, running(Path(folder), odd="") as site, chromium() as browser:
         take(browser, site, FOLDER)

@@ -36,7 +36,8 @@ age = [0, 120]
 ward = ["north", "south", "west"]
 vote = ["yes", "no"]
 shop = "key"
-
+"""
+ODD = """
 [datasets.odd]
 source = "village.parquet"
 title = '''HARM'''
@@ -59,17 +60,17 @@ class Site:
     analyst: str
 
 
-def application(folder: Path, server: str = "answer_every = 0.02") -> FastAPI:
+def application(folder: Path, server: str = "answer_every = 0.02", odd: str = ODD) -> FastAPI:
     """The village's curator, pages and all, not listening yet."""
     residents().to_parquet(folder / "village.parquet")
-    (folder / "curator.toml").write_text(CONFIG.replace("SERVER", server))
+    (folder / "curator.toml").write_text(CONFIG.replace("SERVER", server) + odd)
     return create(Curator(read(folder / "curator.toml")), Log(io.StringIO()))
 
 
 @contextmanager
-def running(folder: Path) -> Iterator[Site]:
-    """The same, listening, with an owner and an analyst who may ask both data sets."""
-    app = application(folder)
+def running(folder: Path, odd: str = ODD) -> Iterator[Site]:
+    """The same, listening, with an owner and an analyst who may ask every data set."""
+    app = application(folder, odd=odd)
     curator: Curator = app.state.curator
     tokens = curator.accounts.add("ada", "owner"), curator.accounts.add("bob", "analyst")
     for name in curator.datasets:

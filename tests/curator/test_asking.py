@@ -187,7 +187,7 @@ def test_running_out_is_told_politely_and_a_raised_share_helps(bob: Visitor, ada
     assert bob.ask(epsilon="0.9").status_code == 303
     refused = bob.ask("SELECT count(*) AS n FROM village", epsilon="0.3")
     assert refused.status_code == 402
-    assert "ε = 0.1 now, because your own share is nearly used up" in refused.text
+    assert "ε = 0.1 now: that is what is left of your own share" in refused.text
     assert curator.ledger.length("village") == 1
     assert bob.ask(epsilon="0.9", form="b" * 32).status_code == 200  # asked before: free, though nothing else would fit
     fields = {"step": "cap", "epsilon": "2", "delta": "1e-6"}

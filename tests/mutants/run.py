@@ -22,10 +22,11 @@ from queue import SimpleQueue
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from mutants import accounting, budgets, ledgers, losses, numbers, surveys
+from mutants import accounting, budgets, ledgers, losses, numbers, pages, surveys
 from mutants.bug import ROOT, Bug
 
-BUGS: list[Bug] = [*numbers.BUGS, *losses.BUGS, *budgets.BUGS, *accounting.BUGS, *ledgers.BUGS, *surveys.BUGS]
+ROOMS = (numbers, losses, budgets, accounting, ledgers, surveys, pages)
+BUGS: list[Bug] = [bug for room in ROOMS for bug in room.BUGS]
 WORKERS = int(os.environ.get("CORES", "2"))
 NEEDED = 0.95
 PATIENCE = 240

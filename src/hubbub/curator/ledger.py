@@ -243,7 +243,7 @@ class Ledger:
         with self._store.reading() as connection:
             return list(entries_of(connection, dataset, analyst, most, before))
 
-    def number_of_entries(self, dataset: str, analyst: str | None = None) -> int:
+    def length(self, dataset: str, analyst: str | None = None) -> int:
         """How many charges were made, by one analyst where named."""
         same = ENTRIES.c.dataset == dataset
         same = same if analyst is None else same & (ENTRIES.c.analyst == analyst)

@@ -116,7 +116,7 @@ class Curator:
             "spent": max(0.0, epsilon - left),
             "remaining": left,
             "yours": self.ledger.remaining(name, account.name),
-            "entries": self.ledger.number_of_entries(name),
+            "entries": self.ledger.length(name),
         }
 
     def explain(self, account: Account, name: str, asked: Asked, price: Price) -> Explanation:

@@ -13,6 +13,7 @@ from hubbub.curator.web import asking, attack, datasets, history, home, meaning,
 from hubbub.curator.web.attempts import Attempts
 from hubbub.curator.web.layout import HERE, Link, refusal
 from hubbub.curator.web.refusals import Refused, SignInNeeded
+from hubbub.curator.web.trails import Trails
 
 LINKS = (
     Link("/datasets", "Data sets", "What can be asked, and what is left of each budget.", "signed in"),
@@ -53,6 +54,7 @@ def mount(app: FastAPI) -> None:
     """Adds the pages and their static files to a server."""
     app.state.links = LINKS
     app.state.attempts = Attempts()
+    app.state.trails = Trails()
     for router in ROUTERS:
         app.include_router(router)
     app.mount("/static", Files(directory=HERE / "static"), name="static")

@@ -105,13 +105,13 @@ def singled(person: int, epsilon: float) -> list[Singled]:
     for way, answering, known in tables:
         learnt = single_out(answering, person, PEOPLE, **known)  # type: ignore[arg-type]
         belief = 0.5 if learnt.value is None else float(learnt.value)
-        told = (f"asks for {learnt.trick}", f"{learnt.asked} question{'s' if learnt.asked != 1 else ''}")
+        told = (f"for {learnt.trick}", f"{learnt.asked} question{'s' if learnt.asked != 1 else ''}")
         found.append(Singled(WAYS[way], told, belief, learnt.value is not None))
     pair = questions([[1] * PEOPLE, [int(i != person) for i in range(PEOPLE)]])
     mechanism = Laplace(pair.overlap, epsilon=epsilon)
     everybody, others = released(SECRET, mechanism.release)(pair)
     guess = difference(everybody, others, noise=mechanism.distribution(0))
-    told = ("asks for everybody, and everybody else", f"told {everybody:.0f} and {others:.0f}")
+    told = ("for everybody, and everybody else", f"told {everybody:.0f} and {others:.0f} this time")
     return [*found, Singled(WAYS["private"], told, guess.posterior[1], certain=False)]
 
 

@@ -9,8 +9,8 @@ from starlette.responses import Response
 
 from hubbub.curator.accounts import Account
 from hubbub.curator.shown import described
-from hubbub.curator.web.layout import curator, page, somebody
-from hubbub.curator.web.standings import over_time, standing
+from hubbub.curator.web.layout import curator, page, somebody, trails
+from hubbub.curator.web.standings import standing
 
 router = APIRouter(include_in_schema=False)
 
@@ -29,13 +29,14 @@ def one(request: Request, account: Someone, name: str) -> Response:
     """All that is publicly known of a data set, and how its budget came to stand as it does."""
     the = curator(request)
     dataset = the.dataset(account, name)
-    entries = the.ledger.entries(name)
+    with trails(request).of(the.ledger, dataset) as trail:
+        chart, dates = trail.chart(None if account.role == "owner" else account.name), trail.dates
     return page(
         request,
         "dataset.html",
         dataset=dataset,
         standing=standing(the, account, dataset),
         columns={column: described(c) for column, c in dataset.schema.columns.items()},
-        chart=over_time(entries, dataset, None if account.role == "owner" else account.name),
-        dates=(entries[0].at[:10], entries[-1].at[:10]) if entries else None,
+        chart=chart,
+        dates=dates,
     )

@@ -32,12 +32,13 @@ def number(value: float, digits: int = 3) -> str:
 def beside(value: float, error: float) -> str:
     """A value in as many digits as its error is told in: two of the error's.
 
-    >>> beside(203.53, 25.1), beside(49.678, 6.12), beside(7.0, 0.0)
-    ('204', '49.7', '7')
+    >>> beside(203.53, 25.1), beside(49.678, 6.12), beside(7.0, 0.0), beside(28_624, 41_428) == f"29{THIN}000"
+    ('204', '49.7', '7', True)
     """
     if not (math.isfinite(value) and math.isfinite(error)) or error <= 0:
         return number(value, 4)
-    text = f"{value:,.{min(12, max(0, 1 - math.floor(math.log10(error))))}f}"
+    digits = min(12, 1 - math.floor(math.log10(error)))
+    text = f"{round(value, digits):,.{max(0, digits)}f}"
     return text.replace(",", THIN).replace("-", MINUS)
 
 

@@ -31,7 +31,7 @@ def history(
     """Somebody's charges, newest first; an owner sees everybody's."""
     the = curator(request)
     dataset = the.dataset(account, name)
-    entries = the.ledger.page(name, _whose(account), before=before, limit=LINES + 1)
+    entries = the.ledger.entries(name, _whose(account), before=before, limit=LINES + 1)[::-1]
     lines = [(e, asked(e), e.loss.epsilon(float(Fraction(e.delta)))) for e in entries[:LINES]]
     older = entries[LINES - 1].number if len(entries) > LINES else None
     return page(request, "history.html", dataset=dataset, lines=lines, older=older, newest=before is None)

@@ -17,6 +17,7 @@ from hubbub.curator.service import Curator
 from hubbub.curator.sessions import Sessions
 from hubbub.curator.web import cookies, formats
 from hubbub.curator.web.refusals import SENTENCES, Refused, SignInNeeded
+from hubbub.curator.web.trails import Trails
 
 HERE = Path(__file__).parent
 
@@ -51,6 +52,12 @@ _opening = threading.Lock()
 def curator(request: Request) -> Curator:
     """The curator behind this server."""
     found: Curator = request.app.state.curator
+    return found
+
+
+def trails(request: Request) -> Trails:
+    """The server's memory of what was spent when."""
+    found: Trails = request.app.state.trails
     return found
 
 

@@ -10,11 +10,12 @@ from starlette.datastructures import FormData
 from starlette.responses import RedirectResponse, Response
 
 from hubbub.curator.accounts import Account
+from hubbub.curator.config import Dataset
 from hubbub.curator.web.cookies import checked_form
-from hubbub.curator.web.layout import curator, owner, page
+from hubbub.curator.web.layout import curator, owner, page, trails
 from hubbub.curator.web.numbers import number, whole
 from hubbub.curator.web.refusals import Refused
-from hubbub.curator.web.standings import share, spenders, standing
+from hubbub.curator.web.standings import share, standing
 from hubbub.errors import LedgerBroken, ParameterError
 
 router = APIRouter(prefix="/owner", include_in_schema=False)
@@ -112,14 +113,13 @@ def change(request: Request, account: Owner, name: str, dataset: str, form: Form
 def _overview(request: Request, account: Account, status: int = 200, **more: Any) -> Response:
     the = curator(request)
     standings = [standing(the, account, d) for d in the.datasets.values()]
-    spent = {d.name: sorted(spenders(the.ledger.entries(d.name), d).items()) for d in the.datasets.values()}
     return page(
         request,
         "owner.html",
         status,
         standings=standings,
         lengths={name: the.ledger.length(name) for name in the.datasets},
-        spent=spent,
+        spent={d.name: _spent(request, d) for d in the.datasets.values()},
         everybody=[(a, _state(a), the.accounts.granted(a)) for a in the.accounts.everybody()],
         **{"wrong": "", "broken": "", "checked": None, "given": {}, **more},
     )
@@ -132,7 +132,7 @@ def _one(request: Request, name: str, status: int = 200, **more: Any) -> Respons
     rows = []
     for d in the.datasets.values():
         cap = the.accounts.caps(d.name).get(name)
-        used = spenders([e for e in the.ledger.entries(d.name) if e.analyst == name], d).get(name, 0.0)
+        used = _spent(request, d).get(name, 0.0)
         rows.append((d, d.name in granted, None if cap is None else share(cap), used, cap))
     return page(
         request,
@@ -143,6 +143,11 @@ def _one(request: Request, name: str, status: int = 200, **more: Any) -> Respons
         rows=rows,
         **{"wrong": "", "token": "", **more},
     )
+
+
+def _spent(request: Request, dataset: Dataset) -> dict[str, float]:
+    with trails(request).of(curator(request).ledger, dataset) as trail:
+        return trail.spent()
 
 
 def _known(request: Request, name: str) -> Account:
