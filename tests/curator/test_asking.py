@@ -110,7 +110,7 @@ def test_absent_and_forbidden_pages_are_the_same(app: FastAPI, curator: Curator,
     assert bob.ask().status_code == 303
     eve = Visitor(app, curator.accounts.add("eve", "analyst"))
     token = eve.token("/")
-    for tail in ("", "/ask", "/history", "/receipts/1", "/receipts/1/answer.csv"):
+    for tail in ("", "/ask", "/history", "/receipts/2", "/receipts/2/answer.csv"):
         there, absent = (eve.get(f"/datasets/{name}{tail}") for name in ("village", "nowhere"))
         assert there.status_code == absent.status_code == 404
         assert there.text == absent.text
@@ -120,7 +120,7 @@ def test_absent_and_forbidden_pages_are_the_same(app: FastAPI, curator: Curator,
         )
         assert (there.status_code, there.text) == (absent.status_code, absent.text) == (404, there.text)
     curator.grant("eve", "village")
-    for path in ("/datasets/village/receipts/1", "/datasets/village/receipts/1/answer.json"):
+    for path in ("/datasets/village/receipts/2", "/datasets/village/receipts/2/answer.json"):
         assert eve.get(path).text == eve.get(path.replace("/1", "/7")).text == eve.get("/datasets/none").text
     assert "Receipt 1" not in eve.get("/datasets/village/history").text
     for path in ("/owner", "/owner/accounts/bob", "/owner/accounts/bob/revoke"):
@@ -129,18 +129,18 @@ def test_absent_and_forbidden_pages_are_the_same(app: FastAPI, curator: Curator,
 
 def test_a_question_is_charged_once(bob: Visitor, curator: Curator) -> None:
     asked = bob.ask()
-    assert (asked.status_code, asked.headers["location"]) == (303, "/datasets/village/receipts/1")
-    assert bob.ask().headers["location"] == "/datasets/village/receipts/1"  # the same form again
+    assert (asked.status_code, asked.headers["location"]) == (303, "/datasets/village/receipts/2")
+    assert bob.ask().headers["location"] == "/datasets/village/receipts/2"  # the same form again
     assert bob.ask(form="d" * 32).status_code == 200  # another: explained as free, and told
     fields = {"way": "sql", "sql": "SELECT count(*) AS n FROM village", "epsilon": "0.1", "form": "b" * 32}
     again = [bob.post("/datasets/village/ask", step="pay", seen="0.1 0", **fields) for _ in range(3)]
-    assert [a.headers["location"] for a in again] == ["/datasets/village/receipts/2"] * 3  # the same form, sent thrice
+    assert [a.headers["location"] for a in again] == ["/datasets/village/receipts/3"] * 3  # the same form, sent thrice
     assert curator.ledger.length("village") == 2
     free = bob.post("/datasets/village/ask", step="pay", seen="0.1 0", **{**fields, "form": "c" * 32})
     assert free.status_code == 200
     assert "This cost nothing" in free.text
     other = bob.post("/datasets/village/ask", step="pay", seen="0.2 0", **{**fields, "epsilon": "0.2"})
-    assert other.headers["location"] == "/datasets/village/receipts/3"  # another question from the same form
+    assert other.headers["location"] == "/datasets/village/receipts/4"  # another question from the same form
     assert curator.ledger.length("village") == 3
 
 
@@ -207,11 +207,11 @@ def test_a_failed_question_is_resumed_not_charged_again(
     assert failed.status_code == 503
     assert "not charged a second time" in failed.text
     assert "ZeroDivision" not in failed.text
-    assert "no answer was stored" in bob.get("/datasets/village/receipts/1").text
-    assert bob.get("/datasets/village/receipts/1/answer.csv").status_code == 404
-    assert bob.ask().headers["location"] == "/datasets/village/receipts/1"
+    assert "no answer was stored" in bob.get("/datasets/village/receipts/2").text
+    assert bob.get("/datasets/village/receipts/2/answer.csv").status_code == 404
+    assert bob.ask().headers["location"] == "/datasets/village/receipts/2"
     assert curator.ledger.length("village") == 1
-    assert "Estimate" in bob.get("/datasets/village/receipts/1").text
+    assert "Estimate" in bob.get("/datasets/village/receipts/2").text
 
 
 def test_fresh_answers_leave_on_the_mark(tmp_path: Path) -> None:
@@ -235,18 +235,18 @@ def test_fresh_answers_leave_on_the_mark(tmp_path: Path) -> None:
 
 def test_receipts_and_files(bob: Visitor, ada: Visitor, curator: Curator) -> None:
     bob.ask("SELECT ward, count(*) AS n, avg(age) AS age FROM village GROUP BY ward")
-    page = bob.get("/datasets/village/receipts/1").text
-    entry = curator.ledger.receipt("village", 1, "bob")[0]
+    page = bob.get("/datasets/village/receipts/2").text
+    entry = curator.ledger.receipt("village", 2, "bob")[0]
     for words in (entry.digest, entry.key, "ε = 0.5", "add-remove", "one person", "e<sup>ε</sup> = 1.65"):
         assert words in page
-    answer = bob.get("/datasets/village/receipts/1/answer.csv")
-    assert answer.headers["content-disposition"] == 'attachment; filename="village-1.csv"'
+    answer = bob.get("/datasets/village/receipts/2/answer.csv")
+    assert answer.headers["content-disposition"] == 'attachment; filename="village-2.csv"'
     rows = list(csv.DictReader(io.StringIO(answer.text)))
     assert [r["ward"] for r in rows] == ["north", "south", "west"]
     assert all(float(r["n_low"]) <= float(r["n"]) <= float(r["n_high"]) for r in rows)
-    stored = bob.get("/datasets/village/receipts/1/answer.json")
+    stored = bob.get("/datasets/village/receipts/2/answer.json")
     assert stored.json()["receipt"]["epsilon"] == 0.5
-    assert bob.get("/datasets/village/receipts/1/answer.html").status_code == 404
+    assert bob.get("/datasets/village/receipts/2/answer.html").status_code == 404
     assert bob.get("/datasets/village/receipts/0").status_code == 404
     assert bob.get("/datasets/village/receipts/x").status_code == 404
     asked = {"way": "sql", "sql": "SELECT ward, count(*) AS n, avg(age) AS age FROM village GROUP BY ward"}
@@ -256,7 +256,7 @@ def test_receipts_and_files(bob: Visitor, ada: Visitor, curator: Curator) -> Non
     assert curator.ledger.length("village") == 1
     assert "bob" in ada.get("/datasets/village/history").text
     ada.ask("SELECT count(*) AS n FROM village", epsilon="0.3")
-    assert "Receipt 2" not in bob.get("/datasets/village/history").text
+    assert "Receipt 3" not in bob.get("/datasets/village/history").text
     assert "0.8" in bob.get("/datasets/village").text  # the total, though not whose
 
 
@@ -265,9 +265,9 @@ def test_history_is_paged(bob: Visitor, curator: Curator) -> None:
         loss, question = hb.PureDP(0.01), json.dumps({"sql": f"SELECT {k}"})
         curator.ledger.charge("village", "bob", key=f"number-{k}", question=question, loss=loss)
     newest = bob.get("/datasets/village/history").text
-    assert re.findall(r"Receipt (\d+)<", newest) == [str(n) for n in range(27, 2, -1)]
+    assert re.findall(r"Receipt (\d+)<", newest) == [str(n) for n in range(28, 3, -1)]
     older = re.search(r'href="([^"]*before=\d+)"', newest)[1]
-    assert re.findall(r"Receipt (\d+)<", bob.get(older).text) == ["2", "1"]
+    assert re.findall(r"Receipt (\d+)<", bob.get(older).text) == ["3", "2"]
     assert bob.get("/datasets/village/history?before=x").status_code == 404
 
 

@@ -37,12 +37,12 @@ class Trail:
 
     def add(self, entry: Entry) -> None:
         """The next charge."""
-        self.length = entry.number
+        self.length += 1
         self.dates = (self.dates[0] if self.dates else entry.at[:10], entry.at[:10])
         own = self._each.setdefault(entry.analyst, self._empty())
         for line, filter_ in ((self._total, self._everybody), (self._own.setdefault(entry.analyst, []), own)):
             filter_.add(entry.loss, Fraction(entry.delta))
-            line.append((entry.number, share(filter_).used))
+            line.append((self.length, share(filter_).used))
 
     def spent(self) -> dict[str, float]:
         """What each analyst's charges take of the data set's limit, by themselves."""
