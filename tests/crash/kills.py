@@ -110,7 +110,7 @@ def kill_workers(
                 told[s.number] += os.read(s.pipe, 1 << 16)
 
     def patient() -> None:  # a busy machine is no stuck ledger: whoever is left alone gets an answer
-        tally.span *= 1.5
+        tally.span = min(1.5 * tally.span, 4 * SPAN)
         until = time.monotonic() + STUCK
         while not any(b'"answer"' in said for said in told):
             assert time.monotonic() < until, "nobody gets anywhere, though nobody is killed"
@@ -137,9 +137,12 @@ def kill_workers(
             _heard(slot, told[n], tally)
             told[n] = b""
             tally.kills += 1
+            if tally.kills % 1000 == 0:
+                print(f"  {tally.kills} kills, {len(tally.promises.answered)} answers", flush=True)
             start(slot)
             if len(tally.promises.answered) > last:
                 progress, last = time.monotonic(), len(tally.promises.answered)
+                tally.span = max(SPAN, 0.99 * tally.span)
             elif time.monotonic() - progress > SLOW:
                 patient()
                 progress = time.monotonic()

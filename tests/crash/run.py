@@ -64,8 +64,7 @@ def main() -> None:
                 f" (and {tally.server_kills} of the server); told of {len(tally.promises.charged)} charges and"
                 f" {len(tally.promises.answered)} answers: 0 lost, 0 twice; {tally.resumed} found again under their"
                 f" keys by later workers, {tally.found.resumed} at the end; {len(tally.promises.full)} data sets spent"
-                f" to the last; {tally.errors} refusals meanwhile; {tally.found.charges} charges in all;"
-                f" workers lived up to {tally.span:.2f} s",
+                f" to the last; {tally.errors} refusals meanwhile; {tally.found.charges} charges in all",
                 flush=True,
             )
     for failing in (False, True) if options.losses else ():

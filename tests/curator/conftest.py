@@ -1,5 +1,6 @@
 """Ledgers in SQLite and in PostgreSQL."""
 
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,14 @@ from hubbub.curator import Ledger
 def cluster() -> Iterator[dict[str, Any]]:
     with services.postgres() as arguments:
         yield arguments
+
+
+@pytest.fixture
+def memory() -> Iterator[Path]:
+    """A folder in memory where there is one: tests that play the disk themselves need none, and sync without end."""
+    shared = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=shared if shared.is_dir() else None) as folder:
+        yield Path(folder)
 
 
 @pytest.fixture(autouse=True)

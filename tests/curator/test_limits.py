@@ -122,6 +122,10 @@ def test_tampering_with_limits_shows(url: str, statement: str) -> None:
     change(url, statement)
     with pytest.raises(LedgerBroken):
         ledger.verify("survey")
+    if statement in ("DELETE FROM limits", TAMPERINGS[1]):
+        for work in (lambda: ledger.odometer("survey"), lambda: ledger.open_dataset("survey", epsilon=1)):
+            with pytest.raises(LedgerBroken):
+                work()
 
 
 def _as_json(url: str, text: str) -> str:
@@ -289,6 +293,17 @@ def test_others_wait_so_long_and_no_longer(url: str, monkeypatch: pytest.MonkeyP
             assert found == [LedgerBusy]
         assert other.remaining("survey") == 1  # readers do not wait
     assert ask(other, "k").fresh
+
+
+def test_commits_wait_for_the_disk_whatever_the_database_was_told(url: str) -> None:
+    if "postgres" in url:
+        change(url, f"ALTER DATABASE {url.rsplit('/', 1)[1]} SET synchronous_commit = off")
+    with opened(url)._store.writing() as connection:
+        if "postgres" in url:
+            assert connection.exec_driver_sql("SHOW synchronous_commit").scalar() == "on"
+        else:
+            assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 3
+            assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
 
 
 @pytest.mark.parametrize("where", ["sqlite://", "sqlite:///:memory:", "mysql://somewhere/db", "no url", ""])

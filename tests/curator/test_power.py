@@ -7,10 +7,10 @@ from crash.power import lose_power
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_no_promise_is_lost_with_the_power(tmp_path: Path, seed: int) -> None:
-    assert lose_power(tmp_path, 50, seed) >= 50
+def test_no_promise_is_lost_with_the_power(memory: Path, seed: int) -> None:
+    assert lose_power(memory, 50, seed) >= 50
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_nor_where_syncs_fail_and_servers_are_killed_as_well(tmp_path: Path, seed: int) -> None:
-    assert lose_power(tmp_path, 50, seed, failing=True) >= 50
+def test_nor_where_syncs_fail_and_servers_are_killed_as_well(memory: Path, seed: int) -> None:
+    assert lose_power(memory, 50, seed, failing=True) >= 50

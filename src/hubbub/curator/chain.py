@@ -125,6 +125,14 @@ def limits_of(connection: Connection, dataset: str) -> list[Limit]:
     return [Limit(**row) for row in connection.execute(query).mappings()]
 
 
+def totals_of(connection: Connection, dataset: str) -> list[Limit]:
+    """The limits of the whole data set: the first is what it was opened with, the last is in force."""
+    totals = [limit for limit in limits_of(connection, dataset) if limit.analyst is None]
+    if not totals:
+        raise LedgerBroken(dataset, 0)
+    return totals
+
+
 def begun(limit: Limit) -> Filter:
     """A filter at a limit, nothing counted yet."""
     fresh = Filter(Fraction(limit.epsilon), Fraction(limit.delta))

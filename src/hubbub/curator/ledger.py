@@ -22,6 +22,7 @@ from hubbub.curator.chain import (
     kept,
     limits_of,
     text,
+    totals_of,
 )
 from hubbub.curator.store import ANSWERS, CAPS, DATASETS, ENTRIES, Store, asked, insert_if_absent, locked
 from hubbub.errors import (
@@ -96,7 +97,7 @@ class Ledger:
             if row["length"] < 0:
                 link = append(connection, row, limits.state(), _limit(None, limits))
             else:
-                totals = [link for link in limits_of(connection, name) if link.analyst is None]
+                totals = totals_of(connection, name)
                 link, wanted = totals[-1], (str(limits.epsilon), str(limits.delta))
                 known = {(limit.epsilon, limit.delta) for limit in (totals[0], totals[-1])}
                 if row["neighbours"] != neighbours or wanted not in known:
@@ -278,7 +279,7 @@ class Ledger:
         """
         with self._store.reading() as connection:
             _known(connection, dataset)
-            first = next(limit for limit in limits_of(connection, dataset) if limit.analyst is None)
+            first = totals_of(connection, dataset)[0]
             found = Odometer(Fraction(first.epsilon), Fraction(first.delta))
             for entry in entries_of(connection, dataset, analyst):
                 found.add(entry.loss, Fraction(entry.delta))

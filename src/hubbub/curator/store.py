@@ -8,6 +8,7 @@ import logging
 import os
 import sqlite3
 import threading
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -266,6 +267,7 @@ def _engine(url: str) -> Engine:
         engine = sa.create_engine(url, connect_args={"timeout": PATIENCE}, poolclass=sa.QueuePool, **common)
         event.listen(engine, "connect", _durable)
         event.listen(engine, "begin", _begin)
+        event.listen(engine, "handle_error", _left)
     else:
         alive = {"connect_timeout": 10, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
         given = sa.make_url(url).query
@@ -280,14 +282,20 @@ def _engine(url: str) -> Engine:
 def _durable(connection: sqlite3.Connection, _: Any) -> None:
     """Every commit reaches the disk before it returns; SQLAlchemy begins transactions, not the driver."""
     connection.isolation_level = None
-    patience = f"busy_timeout={int(PATIENCE * 1000)}"
-    for setting in (patience, "synchronous=EXTRA", "journal_mode=WAL", "foreign_keys=ON"):
+    patience, mac = f"busy_timeout={int(PATIENCE * 1000)}", ("fullfsync=ON", "checkpoint_fullfsync=ON")
+    for setting in (patience, "synchronous=EXTRA", *mac, "journal_mode=WAL", "foreign_keys=ON"):
         connection.execute(f"PRAGMA {setting}").close()
 
 
 def _begin(connection: Connection) -> None:
     reads = connection.get_execution_options().get("reading")
     connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
+
+
+def _left(context: Any) -> None:
+    """A connection on which anything failed is not used again: what it remembers of the file may be wrong."""
+    context.is_disconnect = True
+    context.invalidate_pool_on_disconnect = False
 
 
 def _impatient(connection: Any, _: Any) -> None:
@@ -357,8 +365,16 @@ def _plainly() -> Iterator[None]:
         said = getattr(error, "orig", error)
         code = getattr(said, "sqlite_errorname", None) or getattr(said, "sqlstate", None) or type(said).__name__
         _log.error("ledger: %s", code)
+        _let_go(error)
         busy = isinstance(error, sa.exc.TimeoutError) or code in BUSY
         raise (LedgerBusy if busy else LedgerUnavailable)() from None
+
+
+def _let_go(error: BaseException | None) -> None:
+    """Frees what the frames of an error hold: a cursor there would keep a closed connection, and its lock, alive."""
+    while error is not None:
+        traceback.clear_frames(error.__traceback__)
+        error = error.__cause__ or error.__context__
 
 
 BUSY = {"SQLITE_BUSY", "SQLITE_BUSY_SNAPSHOT", "SQLITE_BUSY_TIMEOUT", "SQLITE_LOCKED", "55P03", "40P01"}
