@@ -27,8 +27,10 @@ from hubbub.errors import (
     NotSignedIn,
     ParameterError,
     QueryRefused,
+    ReportRefused,
     UnknownDataset,
     UnknownEntry,
+    UnknownSurvey,
 )
 
 CONFIG = "HUBBUB_CONFIG"
@@ -39,11 +41,14 @@ STATUS: dict[type[HubbubError], tuple[int, str]] = {
     NotOwner: (403, "not_owner"),
     UnknownDataset: (404, "unknown"),
     UnknownEntry: (404, "unknown"),
+    UnknownSurvey: (404, "unknown"),
     KeyReused: (409, "key_reused"),
     QueryRefused: (422, "query_refused"),
     ParameterError: (422, "parameter"),
     EngineFailure: (503, "engine_failure"),
 }
+REPORTS = {"malformed": 422, "closed": 409, "invitation": 403}
+"""By why a survey's report was not counted."""
 
 
 def create(curator: Curator, log: guarding.Log | None = None) -> FastAPI:
@@ -94,6 +99,8 @@ def from_environment() -> FastAPI:
 
 def problem(error: Exception) -> tuple[int, dict[str, Any]]:
     """The status and body of an error: its class decides, and public facts; nothing that rows could change."""
+    if isinstance(error, ReportRefused):
+        return REPORTS[error.reason], {"error": "report_refused", "message": str(error), "fields": {}}
     for kind in type(error).__mro__:
         if kind in STATUS:
             status, name = STATUS[kind]

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Header, HTTPException, Request
+from fastapi import APIRouter, Header, Request
 from pydantic import BaseModel, ConfigDict, Field, StrictInt
 
-from hubbub.curator.questionnaire import MOST_QUESTIONS, Survey
+from hubbub.curator.bodies import Problem
+from hubbub.curator.questionnaire import MOST_QUESTIONS
 from hubbub.curator.web.layout import curator
-from hubbub.errors import ReportRefused, UnknownSurvey
+from hubbub.errors import UnknownSurvey
 
 router = APIRouter(prefix="/v1/surveys", tags=["surveys"])
-STATUSES = {"malformed": 422, "closed": 409, "invitation": 403}
 
 
 class AskedQuestion(BaseModel):
@@ -51,12 +51,6 @@ class Counted(BaseModel):
     counted: bool
 
 
-class Refusal(BaseModel):
-    """Why not, in one constant sentence."""
-
-    detail: str
-
-
 class Share(BaseModel):
     """An option's estimated share, with its interval."""
 
@@ -86,20 +80,20 @@ class Estimates(BaseModel):
 
 
 ABSENT: dict[int | str, dict[str, object]] = {
-    404: {"model": Refusal, "description": "No such survey, or not yours"},
-    422: {"model": Refusal, "description": "Malformed"},
+    404: {"model": Problem, "description": "No such survey, or not yours"},
+    422: {"model": Problem, "description": "Malformed"},
 }
 REFUSED: dict[int | str, dict[str, object]] = {
-    400: {"model": Refusal, "description": "Not JSON"},
-    403: {"model": Refusal, "description": "No unused invitation"},
-    409: {"model": Refusal, "description": "Closed"},
+    400: {"model": Problem, "description": "Not JSON"},
+    403: {"model": Problem, "description": "No unused invitation"},
+    409: {"model": Problem, "description": "Closed"},
 }
 
 
 @router.get("/{survey}", responses=ABSENT)
 def asked(request: Request, survey: str) -> AskedSurvey:
     """What a survey asks, for anybody who has its id."""
-    found = _find(request, survey)
+    found = curator(request).surveys.find(survey)
     return AskedSurvey(
         id=found.id,
         title=found.title,
@@ -117,22 +111,17 @@ def asked(request: Request, survey: str) -> AskedSurvey:
 @router.post("/{survey}/reports", status_code=201, responses={**ABSENT, **REFUSED})
 def submit(request: Request, survey: str, sent: Submission) -> Counted:
     """Counts one submission of reports that were randomised by whoever sends them."""
-    try:
-        new = curator(request).surveys.submit(survey, sent.submission, sent.reports, sent.invitation)
-    except UnknownSurvey:
-        raise _absent() from None
-    except ReportRefused as refused:
-        raise HTTPException(STATUSES[refused.reason], str(refused)) from None
+    new = curator(request).surveys.submit(survey, sent.submission, sent.reports, sent.invitation)
     return Counted(counted=new)
 
 
 @router.get("/{survey}/estimates", responses=ABSENT)
 def estimates(request: Request, survey: str, authorization: Annotated[str, Header(max_length=300)] = "") -> Estimates:
     """The estimates so far, for the survey's owner by token; for others there is no such survey."""
-    found = _find(request, survey)
+    found = curator(request).surveys.find(survey)
     account = curator(request).accounts.of_token(authorization.removeprefix("Bearer ").strip())
     if account is None or account.name != found.owner:
-        raise _absent()
+        raise UnknownSurvey
     asked = [
         EstimatedQuestion(
             text=result.question.text,
@@ -150,14 +139,3 @@ def estimates(request: Request, survey: str, authorization: Annotated[str, Heade
         confidence=0.95,
         questions=asked,
     )
-
-
-def _find(request: Request, survey: str) -> Survey:
-    try:
-        return curator(request).surveys.find(survey)
-    except UnknownSurvey:
-        raise _absent() from None
-
-
-def _absent() -> HTTPException:
-    return HTTPException(404, str(UnknownSurvey()))

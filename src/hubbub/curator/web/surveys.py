@@ -15,7 +15,6 @@ from hubbub.curator.surveys import draft
 from hubbub.curator.web import plans
 from hubbub.curator.web.cookies import checked_form
 from hubbub.curator.web.layout import curator, owner, page
-from hubbub.curator.web.refusals import Refused
 from hubbub.errors import ParameterError, UnknownSurvey
 
 router = APIRouter(include_in_schema=False)
@@ -90,11 +89,7 @@ def invite(request: Request, account: Owner, survey: str, form: Form) -> Respons
 @router.get("/s/{survey}")
 def respond(request: Request, survey: str) -> Response:
     """The respondent's page, for anybody with the link."""
-    try:
-        found = curator(request).surveys.find(survey)
-    except UnknownSurvey:
-        raise Refused(404) from None
-    return page(request, "respond.html", survey=found)
+    return page(request, "respond.html", survey=curator(request).surveys.find(survey))
 
 
 def _results(
@@ -123,12 +118,9 @@ def _results(
 
 def _own(request: Request, account: Account, survey: str) -> Survey:
     """The owner's survey; somebody else's is as absent as none."""
-    try:
-        found = curator(request).surveys.find(survey)
-    except UnknownSurvey:
-        raise Refused(404) from None
+    found = curator(request).surveys.find(survey)
     if found.owner != account.name:
-        raise Refused(404)
+        raise UnknownSurvey
     return found
 
 

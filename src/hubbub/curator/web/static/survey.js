@@ -71,7 +71,7 @@ async function sendReports() {
     if (answer.ok) {
       preview.hidden = true;
       text = "Thank you. What you saw in the last column is all that was sent.";
-    } else text = typeof said.detail === "string" ? said.detail : "The server did not accept this.";
+    } else text = typeof said.message === "string" ? said.message : "The server did not accept this.";
     outcome.className = answer.ok ? "notice good" : "notice stop";
   } catch {
     outcome.className = "notice stop";
