@@ -59,7 +59,7 @@ class Trail:
             lines.append(Line(_steps(own, end), "second", "you"))
             said += f", {number(own[-1][1])} of it by you"
         lines.append(Line([(0, limit), (end, limit)], "faint", "the limit"))
-        ticks = sorted({round(last * k / 4) for k in range(5)})
+        ticks = range(0, last + 1, max(1, -(-last // 6)))
         return Chart(
             "Budget over time",
             f"{said}.",
