@@ -51,7 +51,7 @@ def verify(request: Request, account: Owner, dataset: str, _: Form) -> Response:
         entries = the.ledger.verify(dataset)
     except LedgerBroken as broken:
         return _overview(request, account, 503, broken=str(broken))
-    return _overview(request, account, checked=(title, entries))
+    return _overview(request, account, checked=(title, entries, the.ledger.odometer(dataset)))
 
 
 @router.get("/accounts/{name}")
