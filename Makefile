@@ -46,8 +46,8 @@ mutants: $(VENV)/installed  ## plants known bugs one at a time; at least 95 % mu
 reference: $(VENV)/installed  ## the accountant against the truth in thousands of random settings; prints the worst
 	$(BIN)/python tests/privacy/reference.py --settings 2200 --seed 1 --jobs $(CORES)
 
-crash: $(VENV)/installed $(VENV)/system  ## the ledger: 10 000 kills per database, power lost 2 000 times (half an hour)
-	$(BIN)/python tests/crash/run.py --database sqlite --database postgres --kills 10000 --losses 1000
+crash: $(VENV)/installed $(VENV)/system  ## the ledger: 10 000 kills and 1 000 of the server per database, power lost 2 000 times (an hour)
+	$(BIN)/python tests/crash/run.py --database sqlite --database postgres --kills 10000 --servers 1000 --losses 1000
 
 audit: $(VENV)/installed  ## every shipped mechanism audited with a million releases of each input (four for small Gaussians)
 	$(BIN)/hubbub audit --samples 1000000 --jobs $(CORES)

@@ -16,6 +16,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import services
 from crash.kills import kill_workers
 from crash.power import lose_power
+from crash.serving import kill_servers
+from curator.village import configured
 
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 """A kill leaves what was written with the system, synced or not: a disk would only slow it down."""
@@ -42,13 +44,14 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=10_000)
     parser.add_argument("--server-kills", type=int, default=20, help="of PostgreSQL itself")
     parser.add_argument("--losses", type=int, default=0, help="of power, with and without failing syncs (SQLite)")
+    parser.add_argument("--servers", type=int, default=0, help="kills of the HTTP server, per database")
     parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--seed", type=int, default=None)
     options = parser.parse_args()
     logging.disable(logging.CRITICAL)
     seed = time.time_ns() if options.seed is None else options.seed
     print(f"seed {seed}", flush=True)
-    for kind in options.database:
+    for kind in options.database if options.kills else ():
         with tempfile.TemporaryDirectory(dir=MEMORY) as name, database(kind, Path(name), options.url) as url:
             begun = time.monotonic()
             tally = kill_workers(
@@ -65,6 +68,17 @@ def main() -> None:
                 f" {len(tally.promises.answered)} answers: 0 lost, 0 twice; {tally.resumed} found again under their"
                 f" keys by later workers, {tally.found.resumed} at the end; {len(tally.promises.full)} data sets spent"
                 f" to the last; {tally.errors} refusals meanwhile; {tally.found.charges} charges in all",
+                flush=True,
+            )
+    for kind in options.database if options.servers else ():
+        with tempfile.TemporaryDirectory(dir=MEMORY) as name, database(kind, Path(name), options.url) as url:
+            config = configured(Path(name), server=f'ledger = "{url}"', dataset='version = "1"')
+            config.write_text(config.read_text().replace("epsilon = 4.0", "epsilon = 1000.0"))
+            begun, servers = time.monotonic(), kill_servers(config, options.servers, seed)
+            print(
+                f"{kind}: {servers.kills} servers killed in {time.monotonic() - begun:.0f} s; told of"
+                f" {len(servers.promises.answered)} answers: 0 lost, 0 twice; {servers.resumed} came from a later"
+                f" server under the same key",
                 flush=True,
             )
     for failing in (False, True) if options.losses else ():

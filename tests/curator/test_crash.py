@@ -29,3 +29,11 @@ def test_of_256_charges_at_once_exactly_ten_fit(url: str) -> None:
 @pytest.mark.long
 def test_of_256_charges_at_once_exactly_ten_fit_two_hundred_times(url: str) -> None:
     race(url, 200)
+
+
+def test_killed_servers_lose_nothing(url: str) -> None:
+    kind = "sqlite" if url.startswith("sqlite") else "postgres"
+    command = [sys.executable, str(CRASH), "--database", kind, "--url", url, "--kills", "0", "--servers", "6"]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert re.search(r"6 servers killed .* told of \d+ answers: 0 lost, 0 twice", run.stdout)
