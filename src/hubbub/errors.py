@@ -108,6 +108,10 @@ class EngineFailure(HubbubError, RuntimeError):
         super().__init__("the engine could not compute this question; what it was charged stays spent.")
 
 
+class ReleaseFailure(EngineFailure):
+    """Noise was drawn, and the answer made of it could not be shown: it must not be drawn again for the same charge."""
+
+
 class UnknownDataset(HubbubError, KeyError):
     """There is no such data set, or it is not this person's to see: the two look the same."""
 
@@ -204,6 +208,21 @@ class UnknownEntry(HubbubError, KeyError):
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         return type(self), (self.number,)
+
+
+class TooManyRequests(HubbubError, RuntimeError):
+    """An account has sent more requests than it may in a minute.
+
+    >>> str(TooManyRequests(120))
+    'at most 120 requests a minute; wait a little.'
+    """
+
+    def __init__(self, a_minute: int) -> None:
+        self.a_minute = a_minute
+        super().__init__(f"at most {a_minute} requests a minute; wait a little.")
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), (self.a_minute,)
 
 
 class Unavailable(HubbubError, RuntimeError):

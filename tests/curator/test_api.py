@@ -12,6 +12,7 @@ import pytest
 from curator.village import Served, configured, served
 
 import hubbub as hb
+from hubbub.curator.chain import LONGEST
 from hubbub.curator.guarding import Log
 from hubbub.curator.service import Curator
 from hubbub.errors import EngineFailure, NotOwner, NotSignedIn, QueryRefused, UnknownDataset
@@ -172,6 +173,50 @@ def test_a_failure_after_the_charge_is_one_sentence_and_resumes(village: Served,
     assert kept["answer"] == resumed.json()["answer"]
 
 
+@pytest.mark.parametrize("fault", ["shown", "written", "large"])
+def test_an_answer_that_cannot_be_shown_is_drawn_once(village: Served, monkeypatch: Any, fault: str) -> None:
+    """After noise was drawn, a failure is final: a retry that drew again would tell of the first draw for nothing."""
+    drawn = []
+    table = village.curator.tables["village"]
+    compute = table._engine.compute
+    monkeypatch.setattr(table._engine, "compute", lambda *a: drawn.append(1) or compute(*a))
+    if fault == "shown":
+        monkeypatch.setattr("hubbub.queries.table.release", lambda *_: 1 / 0)
+    elif fault == "written":
+        monkeypatch.setattr("hubbub.queries.wire.to_json", lambda *_: 1 / 0)
+    else:
+        monkeypatch.setitem(LONGEST, "body", 100)
+    monkeypatch.setattr("hubbub.curator.service._small", lambda _: None)
+    replies = [ask(village, {"sql": COUNT, "epsilon": 0.5}, "one-key-for-it") for _ in range(3)]
+    assert {(r.status_code, r.text) for r in replies} == {(503, replies[0].text)}
+    assert replies[0].json()["error"] == "engine_failure"
+    assert len(drawn) == 1
+    receipt = call(village, "GET", "/v1/datasets/village/receipts/1").json()
+    assert receipt["answer"] is None
+    monkeypatch.undo()
+    assert ask(village, {"sql": COUNT, "epsilon": 0.5}, "one-key-for-it").status_code == 503
+    assert ask(village, {"sql": COUNT, "epsilon": 0.5}, "another-key").json()["entry"] == 2
+
+
+def test_answers_too_large_to_write_down_are_refused_before_the_charge(village: Served) -> None:
+    wide = ", ".join(f"k AS k{i}" for i in range(8))
+    case = f"CASE WHEN age < 50 THEN '{'a' * 9000}' ELSE '{'b' * 9000}' END"
+    sql = f"SELECT count(*) AS n, {case} AS k, {wide}, age, ward, vote FROM village GROUP BY k, age, ward, vote"
+    refused = ask(village, {"sql": sql, "epsilon": 0.01})
+    assert (refused.status_code, refused.json()["error"]) == (422, "query_refused")
+    assert call(village, "GET", "/v1/datasets/village/budget").json()["entries"] == 0
+
+
+def test_a_question_that_waits_does_not_stop_the_one_it_waits_for(tmp_path: Path, monkeypatch: Any) -> None:
+    with served(configured(tmp_path, server="timeout = 0.5"), Log(io.StringIO())) as village:
+        table, stopped = village.curator.tables["village"], []
+        monkeypatch.setattr(table._engine, "interrupt", lambda: stopped.append(1))
+        with village.curator._busy["village"]:
+            waited = ask(village, {"sql": COUNT, "epsilon": 0.5})
+        assert waited.status_code == 503
+        assert not stopped
+
+
 def test_too_long_is_stopped_and_stays_charged(tmp_path: Path, monkeypatch: Any) -> None:
     with served(configured(tmp_path, server="timeout = 0.2"), Log(io.StringIO())) as village:
         release = threading.Event()
@@ -193,6 +238,10 @@ def test_rates_are_limited_for_each_caller(tmp_path: Path) -> None:
         assert found == [200] * 5 + [429] * 2
         assert call(village, "GET", "/v1/me", village.owner).status_code == 200
         assert httpx.get(village.address + "/health").json() == {"status": "ok"}
+        twice = [("Authorization", f"Bearer {village.owner}"), ("Authorization", "Bearer hub_x")]
+        assert httpx.get(village.address + "/v1/me", headers=twice).status_code == 400
+        odd = [call(village, "GET", "/v1/me", f"hub_{i}").status_code for i in range(60)]
+        assert 429 in odd
 
 
 def test_logs_and_metrics_hold_no_canary(tmp_path: Path) -> None:

@@ -272,3 +272,14 @@ def test_private_keys_use_all_of_epsilon_and_no_more(asked: str, caps: dict[str,
         budget = hb.Budget(epsilon=2 * epsilon, delta=4 * delta, neighbours=neighbours)
         for _ in range(2):
             budget.spend(plan.loss, delta=delta)
+
+
+def test_days_as_private_keys_are_rehearsed_as_days() -> None:
+    """A sum of a day and a number would fail only if a key was selected: it is refused before it is paid for."""
+    days = pd.DataFrame({"person": range(40), "day": [dt.date(2024, 1, 1)] * 40})
+    budget = hb.Budget(epsilon=1, delta=1e-5)
+    table = hb.protect(days, unit="person", columns={"day": "key"}, budget=budget)
+    with pytest.raises(QueryRefused):
+        table.sql("SELECT day, count(*) AS n FROM t GROUP BY day ORDER BY day + 1", epsilon=1, delta=1e-6)
+    assert budget.remaining == 1
+    assert len(table.sql("SELECT day, count(*) AS n FROM t GROUP BY day ORDER BY day", epsilon=1, delta=1e-6)) <= 1

@@ -33,7 +33,7 @@ from hubbub.curator.bodies import (
 from hubbub.curator.service import Curator
 from hubbub.curator.shown import described, line
 from hubbub.curator.timing import on_time
-from hubbub.errors import NotOwner, NotSignedIn
+from hubbub.errors import NotOwner, NotSignedIn, TooManyRequests
 
 router = APIRouter(prefix="/v1", generate_unique_id_function=lambda route: route.name)
 NAME = r"^[A-Za-z_][A-Za-z0-9_]{0,63}$"
@@ -90,6 +90,8 @@ def signed_in(
     if account is None:
         raise NotSignedIn
     request.state.account = account
+    if not request.app.state.rates.allows(account.name):
+        raise TooManyRequests(the.config.server.requests_per_minute)
     return account
 
 

@@ -28,6 +28,7 @@ from hubbub.errors import (
     ParameterError,
     QueryRefused,
     ReportRefused,
+    TooManyRequests,
     UnknownDataset,
     UnknownEntry,
     UnknownSurvey,
@@ -43,6 +44,7 @@ STATUS: dict[type[HubbubError], tuple[int, str]] = {
     UnknownEntry: (404, "unknown"),
     UnknownSurvey: (404, "unknown"),
     KeyReused: (409, "key_reused"),
+    TooManyRequests: (429, "too_many"),
     QueryRefused: (422, "query_refused"),
     ParameterError: (422, "parameter"),
     EngineFailure: (503, "engine_failure"),
@@ -70,6 +72,7 @@ def create(curator: Curator, log: guarding.Log | None = None) -> FastAPI:
         lifespan=lifespan,
     )
     app.state.curator = curator
+    app.state.rates = guarding.Rates(curator.config.server.requests_per_minute)
     counts = guarding.Counts()
     app.include_router(api.router)
 
@@ -130,7 +133,7 @@ async def _refused(request: Request, error: Exception) -> Response:
     status, body = problem(error)
     if _as_page(request):
         return layout.refusal(request, status)
-    headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
+    headers = {401: {"WWW-Authenticate": "Bearer"}, 429: {"Retry-After": "10"}}.get(status)
     return JSONResponse(body, status, headers)
 
 

@@ -62,10 +62,15 @@ class Limit:
 def text(name: str, value: str) -> str:
     """The text itself; refused unless both databases can keep it as it is."""
     if not isinstance(value, str) or not value or len(value) > LONGEST[name]:
-        raise ParameterError(name, str(value)[:50], f"must be a text of 1 to {LONGEST[name]} characters")
+        raise ParameterError(name, _hinted(name, value), f"must be a text of 1 to {LONGEST[name]} characters")
     if "\0" in value or any("\ud800" <= c <= "\udfff" for c in value):
-        raise ParameterError(name, value[:50], "must not hold NUL or half a character")
+        raise ParameterError(name, _hinted(name, value), "must not hold NUL or half a character")
     return value
+
+
+def _hinted(name: str, value: object) -> str:
+    """What an error may show of a text: the beginning of a name, nothing of an answer."""
+    return "…" if name == "body" else str(value)[:50]
 
 
 def genesis(dataset: str, neighbours: str) -> str:

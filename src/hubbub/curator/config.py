@@ -37,7 +37,7 @@ class Server:
     largest_request: int = 65_536
     """Bytes."""
     requests_per_minute: int = 120
-    """Of one account, and of one address that has not signed in."""
+    """Of one account; of one address, ten times as many."""
     open_pages: bool = True
     """Whether the web pages are served beside the API."""
 

@@ -54,6 +54,10 @@ class Charge:
     answer: str | None
 
 
+FAILED = "failed"
+"""Stored in the place of an answer that could not be shown although its noise was drawn: it is never drawn again."""
+
+
 class Ledger:
     """Charges to the budgets of data sets, append-only, in SQLite or PostgreSQL; as many processes as wanted.
 
@@ -208,6 +212,7 @@ class Ledger:
         both = (ANSWERS.c.dataset == ENTRIES.c.dataset) & (ANSWERS.c.number == ENTRIES.c.number)
         same = (ENTRIES.c.dataset == dataset) & (ENTRIES.c.asked == asked(text("question", question)))
         query = sa.select(ANSWERS.c.body).join(ENTRIES, both).where(same & (ENTRIES.c.question == question))
+        query = query.where(ANSWERS.c.body != FAILED)
         with self._store.reading() as connection:
             body: str | None = connection.execute(query.order_by(ENTRIES.c.number).limit(1)).scalar()
         return body
@@ -227,7 +232,8 @@ class Ledger:
             if row is None or (analyst is not None and row["analyst"] != analyst):
                 raise UnknownEntry(number)
             entry = entry_of(row)
-            return entry, self._answer(connection, entry)
+            answer = self._answer(connection, entry)
+            return entry, None if answer == FAILED else answer
 
     # what was spent
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import threading
@@ -14,17 +15,19 @@ from typing import Any
 
 from hubbub.curator import opening
 from hubbub.curator.accounts import Account, Accounts
-from hubbub.curator.chain import Entry
+from hubbub.curator.chain import LONGEST, Entry
 from hubbub.curator.config import Config, Dataset
-from hubbub.curator.ledger import Ledger
+from hubbub.curator.ledger import FAILED, Ledger
 from hubbub.curator.surveys import Surveys
-from hubbub.errors import EngineFailure, UnknownDataset
+from hubbub.errors import EngineFailure, QueryRefused, ReleaseFailure, UnknownDataset
 from hubbub.queries import Explanation, Table
 from hubbub.queries.plan import Plan
 from hubbub.queries.questions import Asked
 from hubbub.queries.sql import parse
 from hubbub.queries.table import Ready
 
+MOST_CELLS = 100_000
+"""The largest answer: groups times columns."""
 THREADS = 8
 """Questions computed side by side in one process; of one data set, one at a time."""
 
@@ -100,10 +103,11 @@ class Curator:
 
     def grant(self, name: str, dataset: str) -> None:
         """Lets an analyst ask a data set, within the cap its configuration gives to each."""
-        self.accounts.grant(name, dataset)
+        self.accounts.known(name)
         caps = self.datasets[dataset].caps
-        if caps:
+        if caps and name not in self.accounts.caps(dataset):
             self.ledger.cap(dataset, name, **caps)
+        self.accounts.grant(name, dataset)
 
     def budget(self, account: Account, name: str) -> dict[str, Any]:
         """A data set's limits, what was charged to it, and what still fits, for all and for this account."""
@@ -146,27 +150,45 @@ class Curator:
         known = self.ledger.answered(name, question) if mine is None else None
         if known is not None:
             return Told(known, used, None, computed=False)
+        _small(plan)
         ready = Ready(plan, table._prepared(plan))
         charge = self.ledger.charge(name, account.name, key=used, question=question, loss=plan.loss, delta=plan.delta)
+        if charge.answer == FAILED:
+            raise ReleaseFailure
         if charge.answer is not None:
             return Told(charge.answer, used, charge.entry.number, computed=False)
-        return Told(self._computed(charge.entry, ready, asked.words), used, charge.entry.number, computed=True)
+        body = self._computed(charge.entry, ready, _plainly(asked).words)
+        if body == FAILED:
+            raise ReleaseFailure
+        return Told(body, used, charge.entry.number, computed=True)
 
     def _computed(self, entry: Entry, ready: Ready, words: str) -> str:
-        """Reads the rows and keeps the answer, both within the time allowed."""
-        table = self.tables[entry.dataset]
+        """Reads the rows and keeps the answer, each within the time allowed. An answer that was drawn is kept, or
+        FAILED is: it is never drawn a second time after the first could have been noticed."""
+        table, begun, limit = self.tables[entry.dataset], threading.Event(), self.config.server.timeout
 
         def work() -> str:
             with self._busy[entry.dataset]:
-                answer = table._paid(ready, words)
-            return self.ledger.store_answer(entry, answer.to_json())
+                begun.set()
+                body = FAILED
+                try:
+                    body = table._paid(ready, words).to_json()
+                except ReleaseFailure:
+                    pass
+                except EngineFailure:
+                    raise
+                except Exception:
+                    pass
+            return self.ledger.store_answer(entry, body if len(body) <= LONGEST["body"] else FAILED)
 
         future = self._pool.submit(work)
-        try:
-            return future.result(self.config.server.timeout)
-        except TooLate:
+        if not begun.wait(limit):
             future.cancel()
-            table._engine.interrupt()
+            raise EngineFailure
+        try:
+            return future.result(limit)
+        except TooLate:
+            table._engine.interrupt()  # what runs is this question: others wait for the same lock
             raise EngineFailure from None
 
     def close(self) -> None:
@@ -179,8 +201,21 @@ class Curator:
 
 def identity(dataset: Dataset, asked: Asked, plan: Plan) -> str:
     """A question as the ledger knows it: the same text for the same question of the same data at the same price."""
-    told = asked.to_json()
-    if asked.sql is not None:
-        told = {"sql": parse(asked.sql).sql(dialect="duckdb", comments=False)}
     price = {"loss": json.loads(plan.loss.to_json()), "delta": str(plan.delta), "version": dataset.version}
-    return json.dumps({**told, **price}, sort_keys=True, separators=(",", ":"))
+    declared = hashlib.sha256(repr((dataset.schema, sorted(dataset.schema.columns.items()))).encode()).hexdigest()[:16]
+    told = {**_plainly(asked).to_json(), **price, "schema": declared}
+    return json.dumps(told, sort_keys=True, separators=(",", ":"))
+
+
+def _plainly(asked: Asked) -> Asked:
+    """The question without what does not matter: spacing, the case of SQL's words, comments."""
+    return asked if asked.sql is None else Asked(sql=parse(asked.sql).sql(dialect="duckdb", comments=False))
+
+
+def _small(plan: Plan) -> None:
+    """Refuses an answer that would be too large to write down, from public facts, before it is charged."""
+    groups = plan.group_count or 1
+    listed = [max((len(str(v)) for v in values), default=0) for values in plan.groups or ()]
+    width = 40 * len(plan.query.outputs) + sum(listed) * len(plan.query.outputs)
+    if groups * len(plan.query.outputs) > MOST_CELLS or groups * width > LONGEST["body"] // 4:
+        raise QueryRefused(f"an answer of {groups} groups by {len(plan.query.outputs)} columns", "group by fewer keys")

@@ -58,11 +58,12 @@ class Sessions:
         both = (SESSIONS.c.account == ACCOUNTS.c.name) & (SESSIONS.c.token == ACCOUNTS.c.token)
         columns = (ACCOUNTS.c.name, ACCOUNTS.c.role, ACCOUNTS.c.expires, SESSIONS.c.started, SESSIONS.c.seen)
         query = sa.select(*columns).join(ACCOUNTS, both).where(SESSIONS.c.digest == _digest(cookie))
-        with self._store.writing() as connection:
+        with self._store.reading() as connection:
             row = connection.execute(query).mappings().first()
-            if row is None or now >= row["started"] + self._longest or now >= row["seen"] + self._idle:
-                return None
-            if now > row["seen"] + TICK:
+        if row is None or now >= row["started"] + self._longest or now >= row["seen"] + self._idle:
+            return None
+        if now > row["seen"] + TICK:
+            with self._store.writing() as connection:
                 here = SESSIONS.c.digest == _digest(cookie)
                 connection.execute(sa.update(SESSIONS).where(here).values(seen=now))
         expires = None if row["expires"] is None else dt.datetime.fromisoformat(row["expires"])

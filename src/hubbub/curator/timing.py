@@ -9,8 +9,11 @@ from starlette.concurrency import run_in_threadpool
 
 from hubbub.curator.accounts import Account
 from hubbub.curator.service import Curator, Price, Told
-from hubbub.errors import EngineFailure
+from hubbub.errors import BudgetExceeded, KeyReused, ParameterError, QueryRefused, UnknownDataset
 from hubbub.queries.questions import Asked
+
+BEFORE = (BudgetExceeded, KeyReused, ParameterError, QueryRefused, UnknownDataset)
+"""Refusals before any row is read. Whatever else goes wrong may have come after, and waits."""
 
 
 async def on_time(
@@ -20,7 +23,9 @@ async def on_time(
     came = time.monotonic()
     try:
         told = await run_in_threadpool(the.ask, account, dataset, asked, price, key)
-    except EngineFailure:
+    except BEFORE:
+        raise
+    except Exception:
         await asyncio.sleep(until_bucket(came, the.config.server.answer_every))
         raise
     if told.computed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -80,9 +81,18 @@ def takings(choice: Choice, values: Counted) -> list[int]:
 
 
 def rehearse(plan: Plan) -> None:
-    """What the question shows, computed on made-up values, so that it cannot fail after it was paid for."""
-    keys = {name: _array([_made_up(x.kind)]) for name, x in plan.query.keys}
-    sums = [np.ones((n.measure.parts, 1)) for n in plan.noisy]
+    """What the question shows, computed on made-up values, so that it cannot fail after it was paid for: on none, one
+    and several groups, and on each kind of value that private keys may have."""
+    for day in (False, True):
+        for groups in (0, 1, 2):
+            _rehearse(plan, groups, day)
+
+
+def _rehearse(plan: Plan, groups: int, day: bool) -> None:
+    keys = {name: _array([_made_up(x.kind, day)] * groups) for name, x in plan.query.keys}
+    if not keys and groups != 1:
+        return
+    sums = [np.ones((n.measure.parts, groups)) for n in plan.noisy]
     chosen = {}
     for c in plan.choices:
         assert c.aggregate.argument is not None
@@ -92,16 +102,16 @@ def rehearse(plan: Plan) -> None:
             value = c.aggregate.parameters[0]
         else:
             value = candidates(c.aggregate.argument.kind)[0]
-        chosen[c.aggregate.text] = _array([(value,) if c.aggregate.function == "top" else value])
+        chosen[c.aggregate.text] = _array([(value,) if c.aggregate.function == "top" else value] * groups)
     receipt = Receipt(plan.loss, plan.epsilon, plan.delta, "", plan.schema.neighbours)
     answer(plan, keys, sums, chosen, receipt).intervals()
 
 
-def _made_up(kind: Any) -> Any:
-    """A value such as a key of this kind has."""
+def _made_up(kind: Any, day: bool) -> Any:
+    """A value such as a key of this kind has; private keys that are not texts are numbers or days."""
     match kind:
         case Secret(text):
-            return "" if text else 0
+            return "" if text else dt.date(2000, 1, 1) if day else 0
         case Time(low):
             return low
         case Listed(values):

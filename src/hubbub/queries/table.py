@@ -9,14 +9,21 @@ from typing import Any
 
 from hubbub.domains.columns import Category, Number
 from hubbub.domains.schema import Schema
-from hubbub.errors import EngineFailure, HubbubError, ParameterError, ParameterTypeError, QueryRefused
+from hubbub.errors import (
+    EngineFailure,
+    HubbubError,
+    ParameterError,
+    ParameterTypeError,
+    QueryRefused,
+    ReleaseFailure,
+)
 from hubbub.numeric import rational as exact
 from hubbub.privacy.budget import Budget
 from hubbub.privacy.loss import Neighbours
 from hubbub.queries import suggestion
 from hubbub.queries.answers import Answer, Receipt
 from hubbub.queries.asking import Asking
-from hubbub.queries.engine import Engine, Prepared, check_unit
+from hubbub.queries.engine import Engine, Exact, Prepared, check_unit
 from hubbub.queries.explanation import Explanation, price_for_error
 from hubbub.queries.expressions import from_column
 from hubbub.queries.plan import Plan, make_plan
@@ -169,11 +176,16 @@ class Table(Asking):
         """The answer to a question whose price has been charged, by the caller."""
         plan = ready.plan
         receipt = Receipt(plan.loss, plan.epsilon, plan.delta, self.schema.unit or "row", self.schema.neighbours, note)
-        answer: Answer | None = None
+        exact: Exact | None = None
         with suppress(Exception):  # what an engine says of rows stays unsaid, also in the context of the error below
-            answer = release(plan, self._engine.compute(plan, ready.prepared), receipt)
-        if answer is None:
+            exact = self._engine.compute(plan, ready.prepared)
+        if exact is None:
             raise EngineFailure
+        answer: Answer | None = None
+        with suppress(Exception):
+            answer = release(plan, exact, receipt)
+        if answer is None:
+            raise ReleaseFailure
         return answer
 
     def _prepared(self, plan: Plan) -> Prepared:

@@ -81,6 +81,9 @@ def signed_in(request: Request) -> Account | None:
     if not hasattr(request.state, "account"):
         cookie = cookies.read(request, cookies.SESSION)
         request.state.account = sessions(request.app).account(cookie) if cookie else None
+        rates = request.app.state.rates
+        if request.state.account is not None and not rates.allows(request.state.account.name):
+            raise Refused(429)
     account: Account | None = request.state.account
     return account
 

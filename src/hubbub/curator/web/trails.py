@@ -17,6 +17,8 @@ from hubbub.curator.web.standings import share
 from hubbub.numeric.rational import rational
 from hubbub.privacy.budget import Filter
 
+NEARBY = 100
+"""Entries looked at beside the new ones: others may be charged meanwhile."""
 STEPS = 200
 """Steps a picture shows at most."""
 
@@ -29,6 +31,7 @@ class Trail:
     def __init__(self, dataset: Dataset) -> None:
         self.dataset = dataset
         self.length = 0
+        self.last = 0
         self.dates: tuple[str, str] | None = None
         self._everybody = self._empty()
         self._each: dict[str, Filter] = {}
@@ -38,6 +41,7 @@ class Trail:
     def add(self, entry: Entry) -> None:
         """The next charge."""
         self.length += 1
+        self.last = entry.number
         self.dates = (self.dates[0] if self.dates else entry.at[:10], entry.at[:10])
         own = self._each.setdefault(entry.analyst, self._empty())
         for line, filter_ in ((self._total, self._everybody), (self._own.setdefault(entry.analyst, []), own)):
@@ -88,8 +92,10 @@ class Trails:
             if found is None or found.length > length:
                 found = self._known[dataset.name] = Trail(dataset)
             if length > found.length:
-                for entry in ledger.entries(dataset.name, limit=length - found.length):
-                    found.add(entry)
+                newest = ledger.entries(dataset.name, limit=length - found.length + NEARBY)
+                for entry in newest:
+                    if entry.number > found.last:
+                        found.add(entry)
             yield found
 
 
