@@ -4,7 +4,7 @@ Every record is a person; the bounds are public (0 and 100; 0 and 120, whole); o
 error is how far the share of records below the answer is from the share asked for. Every seed draws the data anew, the
 same for all: on one data set a coarse list of candidates may happen to hold the truth. hubbub is asked through a
 protected table, for OpenDP a thousand candidates are listed (with fewer it is worse), or all ages.
-Tumult is slow: it gets fewer seeds, and only the smallest size. (Its law is the exponential mechanism with even weights.)
+Tumult (the exponential mechanism with even weights) is slow: it gets fewer seeds, and only the smallest size.
 """
 
 from __future__ import annotations
