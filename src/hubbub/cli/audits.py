@@ -13,7 +13,6 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.progress import track
-from rich.table import Table
 
 from hubbub import plots
 from hubbub.audit import Report, audit
@@ -21,6 +20,9 @@ from hubbub.audit.blackbox import FEWEST
 from hubbub.audit.catalogue import Cell, cells
 from hubbub.cli.attack.showing import at_least, say_where
 from hubbub.errors import ParameterError
+
+LINE = "{:<24}{:>8}{:>11}{:>7}{:>11}{:>7}  {}"
+TITLES = LINE.format("mechanism", "epsilon", "claimed", "delta", "at least", "ratio", "")
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ def planned(words: str, samples: int, jobs: int) -> Plan:
 
 
 def run(plan: Plan, *, as_json: bool, picture: Path | None = None) -> bool:
-    """Audits all of them; prints a table or JSON, and draws it if asked; whether all claims hold."""
+    """Audits all of them; prints a line as each ends, or JSON, and draws them if asked; whether all claims hold."""
     shown = track(
         _reports(plan),
         "auditing",
@@ -50,16 +52,19 @@ def run(plan: Plan, *, as_json: bool, picture: Path | None = None) -> bool:
         transient=True,
         disable=not sys.stderr.isatty(),
     )
-    found = list(zip(plan.cells, shown, strict=True))
-    rows = [{"name": cell.name, "price": cell.price, **report.to_dict()} for cell, report in found]
+    rows = []
+    if not as_json:
+        print(TITLES, flush=True)
+    for cell, report in zip(plan.cells, shown, strict=True):
+        rows.append({"name": cell.name, "price": cell.price, **report.to_dict()})
+        if not as_json:
+            print(line(cell, report), flush=True)
     if as_json:
         print(json.dumps(rows))
-    else:
-        Console().print(table(found))
     if picture:
         plots.save(plots.audit_table(rows), picture)
         say_where(picture, as_json=as_json)
-    return all(report.holds for _, report in found)
+    return all(row["holds"] for row in rows)
 
 
 def _reports(plan: Plan) -> Iterator[Report]:
@@ -75,20 +80,17 @@ def _audited(cell: Cell, samples: int) -> Report:
     return audit(cell.mechanism, cell.x, cell.neighbour, samples=samples * cell.effort)
 
 
-def table(found: list[tuple[Cell, Report]]) -> Table:
-    """Mechanism, claim, measured lower bound and their ratio."""
-    made = Table()
-    for title in ("mechanism", "epsilon", "claimed", "delta", "at least", "ratio", ""):
-        made.add_column(title, no_wrap=True)
-    for cell, report in found:
-        mu = report.mu_lower is not None
-        made.add_row(
-            cell.name,
-            f"{cell.price:g}",
-            f"mu {report.claimed_mu:.3f}" if mu else f"{report.claimed:.3f}",
-            f"{report.delta:.0e}" if report.delta else "0",
-            f"mu {report.mu_lower:.3f}" if mu else f"{report.epsilon_lower:.3f}",
-            f"{report.power:.3f}",
-            "holds" if report.holds else "[bold red]REFUTED[/]",
-        )
-    return made
+def line(cell: Cell, report: Report) -> str:
+    """Mechanism, claim, measured lower bound and their ratio, under ``TITLES``."""
+    mu = report.mu_lower is not None
+    claimed = f"mu {report.claimed_mu:.3f}" if mu else f"{report.claimed:.3f}"
+    measured = f"mu {report.mu_lower:.3f}" if mu else f"{report.epsilon_lower:.3f}"
+    return LINE.format(
+        cell.name,
+        f"{cell.price:g}",
+        claimed,
+        f"{report.delta:.0e}" if report.delta else "0",
+        measured,
+        f"{report.power:.3f}",
+        "holds" if report.holds else "REFUTED",
+    )

@@ -23,9 +23,18 @@ async function explain() {
   }
 }
 
-form.addEventListener("input", (event) => {
-  for (const [field, way] of [["epsilon", "epsilon"], ["error", "error"]])
-    if (event.target.name === field) form.querySelector(`[name=pay][value=${way}]`).checked = true;
+function written(field) {
+  if (field.name === "epsilon" || field.name === "error") form.querySelector(`[name=pay][value=${field.name}]`).checked = true;
   clearTimeout(timer);
   timer = setTimeout(explain, PAUSE);
-});
+}
+
+function changed(field) {
+  if (field.options) return [...field.options].some((option) => option.selected !== option.defaultSelected);
+  return field.type === "radio" ? field.checked !== field.defaultChecked : field.value !== field.defaultValue;
+}
+
+form.addEventListener("input", (event) => written(event.target));
+
+// what was written before this script ran, or was put back by the browser, is priced too
+addEventListener("pageshow", () => [...form.elements].filter(changed).forEach(written));
