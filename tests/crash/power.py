@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import shutil
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from unittest import mock
@@ -15,7 +15,7 @@ from curator.faults import CODES, Disk, Image, coins, faulty, rebuild, url
 
 import hubbub as hb
 from hubbub.curator import Ledger, store
-from hubbub.errors import LedgerBusy, LedgerUnavailable
+from hubbub.errors import LedgerBusy, LedgerUnavailable, ParameterError
 
 
 @dataclass
@@ -88,7 +88,9 @@ def lose_power(folder: Path, losses: int, seed: int, failing: bool = False) -> i
     generator, done = random.Random(seed), 0
     with (
         faulty() as (label, disk),
-        mock.patch.object(store, "rewrite", _through(disk, lambda: failing and generator.random() < 0.05)),
+        mock.patch.object(
+            store, "rewrite", _through(disk, lambda: disk.lies_after_failure and generator.random() < 0.05)
+        ),
     ):
         begun = folder / "disk"
         begun.mkdir(parents=True)
@@ -135,7 +137,8 @@ def _work(world: World, ledger: Ledger) -> None:
     if chance < 0.05:
         ledger.cap("survey", "ada", epsilon=1000 + world.keys)
     elif chance < 0.1:
-        ledger.raise_limit("survey", epsilon=20_000 + world.keys)
+        with suppress(ParameterError):  # one that failed may have been made
+            ledger.raise_limit("survey", epsilon=20_000 + world.keys)
     key = f"k{world.keys}"
     charge = ledger.charge("survey", "ada", key=key, question=key, loss=hb.PureDP(0.01))
     world.promises.charged["survey", "ada", key] = charge.entry.digest

@@ -272,7 +272,7 @@ def test_a_ledger_stays_with_its_process(url: str, monkeypatch: pytest.MonkeyPat
 
 def test_others_wait_so_long_and_no_longer(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     ledger = opened(url)
-    monkeypatch.setattr(store, "PATIENCE", 0.2)
+    monkeypatch.setattr(store, "PATIENCE", 1.0)
     other = opened(url)
     with ledger._store.writing() as connection:
         store.locked(connection, "survey")

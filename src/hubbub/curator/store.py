@@ -114,8 +114,8 @@ class Store:
 
     Claim: what ``writing`` wrote is on disk when it ends without an error; after an error it is there whole or not at
         all; one that reads sees a single moment. No message of the database reaches the caller.
-    Proof: SQLite: write-ahead log, synced at every commit (synchronous=EXTRA), BEGIN IMMEDIATE; a log left by a crash
-        is written and synced again at opening, so that nothing is appended to a log whose last sync had failed.
+    Proof: SQLite: write-ahead log, synced at every commit (synchronous=EXTRA), BEGIN IMMEDIATE; every connection
+        first writes and syncs again what it finds in the log, so that nothing is appended to what a failed sync left.
         PostgreSQL: synchronous_commit on, whatever the server's default; locks and silent clients time out.
     Assumes: storage that keeps what it says it has synced; PostgreSQL run with fsync and full_page_writes on.
     """
@@ -125,9 +125,6 @@ class Store:
         self._turn = threading.Lock()
         self._process = os.getpid()
         try:
-            if self.kind == "sqlite":
-                with self.raw() as connection:
-                    _log_kept(connection)
             with self.writing() as connection:
                 _prepare(connection)
         except BaseException:
@@ -263,8 +260,9 @@ def _kind(url: str) -> str:
 def _engine(url: str) -> Engine:
     """An engine whose connections are durable, whose errors show no values, and which waits so long and no longer."""
     common: dict[str, Any] = {"hide_parameters": True, "pool_timeout": PATIENCE}
+    few = {"pool_size": 10, "max_overflow": 0}  # which stay open: opening one costs a sync
     if _kind(url) == "sqlite":
-        engine = sa.create_engine(url, connect_args={"timeout": PATIENCE}, poolclass=sa.QueuePool, **common)
+        engine = sa.create_engine(url, connect_args={"timeout": PATIENCE}, poolclass=sa.QueuePool, **few, **common)
         event.listen(engine, "connect", _durable)
         event.listen(engine, "begin", _begin)
         event.listen(engine, "handle_error", _left)
@@ -285,6 +283,7 @@ def _durable(connection: sqlite3.Connection, _: Any) -> None:
     patience, mac = f"busy_timeout={int(PATIENCE * 1000)}", ("fullfsync=ON", "checkpoint_fullfsync=ON")
     for setting in (patience, "synchronous=EXTRA", *mac, "journal_mode=WAL", "foreign_keys=ON"):
         connection.execute(f"PRAGMA {setting}").close()
+    _log_kept(connection)
 
 
 def _begin(connection: Connection) -> None:
@@ -293,8 +292,9 @@ def _begin(connection: Connection) -> None:
 
 
 def _left(context: Any) -> None:
-    """A connection on which anything failed is not used again: what it remembers of the file may be wrong."""
-    context.is_disconnect = True
+    """A connection that failed, not only waited, is not used again: what it remembers of the file may be wrong."""
+    code = getattr(context.original_exception, "sqlite_errorname", None)
+    context.is_disconnect = code not in BUSY or context.statement != "BEGIN IMMEDIATE"
     context.invalidate_pool_on_disconnect = False
 
 
