@@ -27,6 +27,7 @@ MAY_IMPORT = {
     "domains": {"privacy", "numeric", "errors"},
     "queries": {"mechanisms", "privacy", "domains", "plots", "numeric", "errors"},
     "curator": {"queries", "attacks", "mechanisms", "privacy", "domains", "plots", "numeric", "errors"},
+    "learning": {"mechanisms", "privacy", "domains", "randomness", "plots", "numeric", "errors"},
     "plots": {"privacy", "errors"},
     "attacks": {"plots", "errors"},
     "audit": {"mechanisms", "privacy", "randomness", "numeric", "attacks", "plots", "errors"},

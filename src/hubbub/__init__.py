@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hubbub import attacks, errors, plots
+    from hubbub import attacks, errors, learning, plots
     from hubbub.curator import connect
     from hubbub.domains import Category, Key, Moment, Number
     from hubbub.errors import BudgetExceeded
@@ -122,6 +122,7 @@ _MODULES = (
     "curator",
     "domains",
     "errors",
+    "learning",
     "mechanisms",
     "plots",
     "privacy",
@@ -167,6 +168,7 @@ __all__ = [
     "count",
     "count_distinct",
     "errors",
+    "learning",
     "max",
     "mean",
     "median",

@@ -288,3 +288,14 @@ class LedgerUnavailable(HubbubError, RuntimeError):
 
     def __init__(self) -> None:
         super().__init__("the ledger cannot be used now; send the same question with the same key again when it can.")
+
+
+class FitFailure(HubbubError, RuntimeError):
+    """A model could not be fitted; what it was charged stays spent.
+
+    >>> str(FitFailure())
+    'the model could not be fitted; what it was charged stays spent.'
+    """
+
+    def __init__(self) -> None:
+        super().__init__("the model could not be fitted; what it was charged stays spent.")

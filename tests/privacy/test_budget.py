@@ -1,3 +1,4 @@
+import copy
 import json
 import pickle
 import threading
@@ -255,3 +256,11 @@ def test_a_refusal_says_whether_it_is_delta_that_lacks() -> None:
     with pytest.raises(hb.BudgetExceeded, match="needs delta=1e-06, and the budget has none") as refusal:
         hb.Budget(epsilon=10).spend(hb.Gaussian(1, sigma=10).loss, delta=1e-6)
     assert pickle.loads(pickle.dumps(refusal.value)).shortage == refusal.value.shortage
+
+
+def test_a_copy_is_the_same_budget() -> None:
+    budget = hb.Budget(1.0)
+    copy.deepcopy(budget).spend(hb.PureDP(0.75))
+    copy.copy([budget])[0].spend(hb.PureDP(0.25))
+    assert copy.copy(budget) is budget
+    assert budget.remaining == 0

@@ -173,6 +173,12 @@ class Budget:
         limit = f"epsilon={self.epsilon!r}, delta={self.delta!r}, neighbours={self.neighbours!r}"
         return f"<Budget({limit}): {len(self._receipts)} spends, {self.remaining:.6g} of epsilon left>"
 
+    def __copy__(self, _: object = None) -> Budget:
+        """The budget itself: a copy could be spent a second time."""
+        return self
+
+    __deepcopy__ = __copy__
+
     def spend(self, loss: Loss, note: str = "", delta: Number = 0.0) -> Receipt:
         """Takes a loss out of the budget, or raises BudgetExceeded with nothing spent.
 
