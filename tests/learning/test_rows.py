@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -20,17 +21,18 @@ ANY = st.floats(allow_nan=True, allow_infinity=True)
     span=st.floats(1e-100, 1e300),
     longest=st.none() | st.floats(1e-3, 1e3),
     intercept=st.booleans(),
+    norm=st.sampled_from([1, 2]),
 )
 def test_whatever_a_row_holds_it_is_no_longer_than_1(
-    rows: list[list[float]], low: float, span: float, longest: float | None, intercept: bool
+    rows: list[list[float]], low: float, span: float, longest: float | None, intercept: bool, norm: Literal[1, 2]
 ) -> None:
     high = low + span
     if not low < high or max(abs(low), abs(high)) > 2.0**500:
         return
-    encoding = Encoding.of((low, high), 3, intercept=intercept, longest=longest)
+    encoding = Encoding.of((low, high), 3, intercept=intercept, longest=longest, norm=norm)
     for row in encoding(rows):
         assert len(row) == encoding.width
-        assert sum(Fraction(x) ** 2 for x in row) <= 1
+        assert sum(abs(Fraction(x)) ** norm for x in row) <= 1
         assert all((Fraction(x) / Fraction(STEP)).denominator == 1 for x in row)
 
 

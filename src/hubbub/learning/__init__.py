@@ -6,17 +6,30 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hubbub.learning.linear import LinearSVC, LogisticRegression
-    from hubbub.learning.losses import HuberHinge, Logistic
+    from hubbub.learning.linear import LinearSVC, LogisticRegression, PrivateERM
+    from hubbub.learning.losses import Huber, HuberHinge, Logistic, MarginLoss, PointLoss
 
 _HOME = {
+    "Huber": "losses",
     "HuberHinge": "losses",
     "LinearSVC": "linear",
     "Logistic": "losses",
     "LogisticRegression": "linear",
+    "MarginLoss": "losses",
+    "PointLoss": "losses",
+    "PrivateERM": "linear",
 }
 
-__all__ = ["HuberHinge", "LinearSVC", "Logistic", "LogisticRegression"]
+__all__ = [
+    "Huber",
+    "HuberHinge",
+    "LinearSVC",
+    "Logistic",
+    "LogisticRegression",
+    "MarginLoss",
+    "PointLoss",
+    "PrivateERM",
+]
 
 
 def __getattr__(name: str) -> Any:

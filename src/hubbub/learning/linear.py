@@ -1,31 +1,101 @@
-"""Linear classifiers: logistic regression and a smooth support vector machine, trained privately."""
+"""Linear models by private empirical risk: any convex loss, by the method that suits; logistic and support vectors."""
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hubbub.errors import ParameterError
+from hubbub.errors import ParameterError, ParameterTypeError
+from hubbub.learning.descending import NoisyDescent
 from hubbub.learning.estimating import PrivateEstimator, declared_classes, labelings
-from hubbub.learning.losses import HuberHinge, Logistic, MarginLoss
+from hubbub.learning.exponential import ExponentialMinimiser
+from hubbub.learning.losses import Huber, HuberHinge, Logistic, MarginLoss, PointLoss
+from hubbub.learning.minimising import MOST_ROWS
 from hubbub.learning.objective import ObjectivePerturbation
-from hubbub.learning.rows import Encoding
+from hubbub.learning.output import OutputPerturbation
+from hubbub.learning.rows import Encoding, clamped, public_bounds
 from hubbub.mechanisms.mechanism import Mechanism
 from hubbub.numeric.rational import Number
 from hubbub.privacy.budget import Budget
 from hubbub.privacy.families import NoLoss
 from hubbub.privacy.loss import Neighbours
+from hubbub.randomness.bits import SECURE, Bits
 
-Method = Literal["auto", "objective"]
+Method = Literal["auto", "objective", "output", "gradient", "exponential"]
 
 
-class _LinearClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
-    """Planes between classes, one against the rest."""
+class _Linear(PrivateEstimator):
+    """Weights of encoded rows, found by a private minimiser of a risk."""
+
+    def __init__(
+        self,
+        *,
+        epsilon: Number = 1.0,
+        delta: Number = 0.0,
+        bounds: Any = None,
+        method: Method = "auto",
+        regularisation: Number | None = None,
+        radius: Number = 10.0,
+        steps: int = 100,
+        neighbours: Neighbours = "add-remove",
+        budget: Budget | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.method = method
+        self.regularisation = regularisation
+        self.radius = radius
+        self.steps = steps
+        self.neighbours = neighbours
+        self.budget = budget
+
+    def _encoded(self, features: int, longest: float | None = None) -> Encoding:
+        pure = not self.delta and self.method in ("auto", "objective")
+        return Encoding.of(self.bounds, features, longest=longest, norm=1 if pure else 2)
+
+    def _mechanism(self, point_loss: PointLoss, width: int, many: int) -> Mechanism:
+        shared: dict[str, Any] = {"width": width, "labelings": many, "neighbours": self.neighbours}
+        price: dict[str, Any] = {"epsilon": self.epsilon, "delta": self.delta, "weight": self.regularisation}
+        match self.method:
+            case "auto" | "objective":
+                return ObjectivePerturbation(point_loss, **price, **shared)
+            case "output":
+                return OutputPerturbation(point_loss, **price, **shared)
+            case "gradient":
+                return NoisyDescent(point_loss, **price, **shared, radius=self.radius, steps=self.steps)
+            case "exponential":
+                return ExponentialMinimiser(point_loss, epsilon=self.epsilon, radius=self.radius, **shared)
+        raise ParameterError("method", self.method, "is not known", f"there are {', '.join(get_args(Method))}")
+
+    def _paid(self, point_loss: PointLoss, encoding: Encoding, many: int, rows: int) -> Mechanism:
+        """The mechanism, once it has been paid for."""
+        mechanism = self._mechanism(point_loss, encoding.width, many)
+        if rows > MOST_ROWS:
+            raise ParameterError("X", "…", f"must have at most {MOST_ROWS} rows", "train on fewer")
+        self._charge(mechanism.loss)
+        return mechanism
+
+    def _fitted(self, encoding: Encoding, weights: NDArray[np.float64]) -> Self:
+        self._encoding = encoding
+        self.coef_, self.intercept_ = weights[:, :-1], weights[:, -1]
+        return self
+
+    def _scores(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803 - scikit-learn's names
+        check_is_fitted(self)
+        found: NDArray[np.float64] = (
+            self._encoding(self._rows(X, first=False)) @ np.hstack([self.coef_, self.intercept_[:, None]]).T
+        )
+        return found[:, 0] if found.shape[1] == 1 else found
+
+
+class _LinearClassifier(ClassifierMixin, _Linear):  # type: ignore[misc]
+    """Planes between classes, one against the rest. ``coef_`` and ``intercept_`` are those of encoded rows."""
 
     def __init__(
         self,
@@ -36,65 +106,44 @@ class _LinearClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
         classes: Any = None,
         method: Method = "auto",
         regularisation: Number | None = None,
+        radius: Number = 10.0,
+        steps: int = 100,
         neighbours: Neighbours = "add-remove",
         budget: Budget | None = None,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
+        super().__init__(
+            epsilon=epsilon,
+            delta=delta,
+            bounds=bounds,
+            method=method,
+            regularisation=regularisation,
+            radius=radius,
+            steps=steps,
+            neighbours=neighbours,
+            budget=budget,
+        )
         self.classes = classes
-        self.method = method
-        self.regularisation = regularisation
-        self.neighbours = neighbours
-        self.budget = budget
 
-    def _loss_function(self) -> MarginLoss:
+    def _point_loss(self) -> MarginLoss:
         raise NotImplementedError
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # noqa: N803 - scikit-learn's names
+    def fit(self, X: ArrayLike, y: ArrayLike, *, bits: Bits = SECURE) -> Self:  # noqa: N803
         """Trains on rows and labels, once, at the stated price."""
-        rows, labels = validate_data(self, X, y, ensure_all_finite=False, dtype=np.float64)
-        check_classification_targets(labels)
-        encoding = Encoding.of(self.bounds, rows.shape[1])
+        rows, labels = validate_data(self, X, y, ensure_all_finite=False, dtype=np.float64, ensure_min_samples=0)
+        if len(labels):
+            check_classification_targets(labels)
+        encoding = self._encoded(rows.shape[1])
         self.classes_ = declared_classes(self.classes, labels)
-        if len(self.classes_) < 2:
-            return self._constant(encoding)
-        count = 1 if len(self.classes_) == 2 else len(self.classes_)
-        mechanism = self._mechanism(encoding.width, count)
-        self._charge(mechanism.loss)
-        weights = mechanism.release((encoding(rows), labelings(self.classes_, labels)))
-        return self._fitted(encoding, weights)
-
-    def _mechanism(self, width: int, count: int) -> Mechanism:
-        if self.method not in ("auto", "objective"):
-            raise ParameterError("method", self.method, "is not known", 'there are "auto" and "objective"')
-        return ObjectivePerturbation(
-            self._loss_function(),
-            epsilon=self.epsilon,
-            delta=self.delta,
-            width=width,
-            labelings=count,
-            weight=self.regularisation,
-            neighbours=self.neighbours,
-        )
-
-    def _constant(self, encoding: Encoding) -> Self:
-        """One public class: nothing is learnt and nothing is paid."""
-        self.loss_ = NoLoss(self.neighbours)
-        return self._fitted(encoding, np.zeros((1, encoding.width)))
-
-    def _fitted(self, encoding: Encoding, weights: NDArray[np.float64]) -> Self:
-        self._encoding = encoding
-        self.coef_, self.intercept_ = weights[:, :-1], weights[:, -1]
-        """Of encoded rows: features in units of their bounds."""
-        return self
+        if len(self.classes_) < 2:  # one public class: nothing is learnt and nothing is paid
+            self.loss_ = NoLoss(self.neighbours)
+            return self._fitted(encoding, np.zeros((1, encoding.width)))
+        many = 1 if len(self.classes_) == 2 else len(self.classes_)
+        mechanism = self._paid(self._point_loss(), encoding, many, len(rows))
+        return self._fitted(encoding, mechanism.release((encoding(rows), labelings(self.classes_, labels)), bits))
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803
         """How far a row lies on the side of each class (of the second, where there are two)."""
-        check_is_fitted(self)
-        rows = validate_data(self, X, ensure_all_finite=False, dtype=np.float64, reset=False)
-        found: NDArray[np.float64] = self._encoding(rows) @ np.hstack([self.coef_, self.intercept_[:, None]]).T
-        return found[:, 0] if found.shape[1] == 1 else found
+        return self._scores(X)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:  # noqa: N803
         """The likeliest class of each row. Costs nothing: the model is private."""
@@ -107,13 +156,20 @@ class _LinearClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
 
 
 class LogisticRegression(_LinearClassifier):
-    """Logistic regression by objective perturbation.
+    """Private logistic regression.
 
     ``bounds`` are public: (low, high) for all features, or a list of each. Features are measured in units of them, and
-    rows are scaled to length 1. ``classes`` are declared, or said to be public.
+    rows are scaled to length 1 (which side of a plane they lie on is unchanged). ``classes`` are declared, or said to
+    be public. ``method`` is objective perturbation unless another is asked for.
+
+    >>> import numpy as np
+    >>> X = np.linspace(-1, 1, 4000)[:, None]
+    >>> model = LogisticRegression(epsilon=2, delta=1e-6, bounds=(-1, 1), classes=[False, True])
+    >>> bool(model.fit(X, X[:, 0] > 0).score(X, X[:, 0] > 0) > 0.9), model.loss_.epsilon(1e-6)
+    (True, 2.0)
     """
 
-    def _loss_function(self) -> MarginLoss:
+    def _point_loss(self) -> MarginLoss:
         return Logistic()
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803
@@ -131,18 +187,38 @@ class LogisticRegression(_LinearClassifier):
 
 
 class LinearSVC(_LinearClassifier):
-    """A support vector machine whose hinge is rounded over ``width``, by objective perturbation."""
+    """A private support vector machine whose hinge is rounded over 0.5 on either side (a Huber SVM)."""
+
+    def _point_loss(self) -> MarginLoss:
+        return HuberHinge()
+
+
+class PrivateERM(RegressorMixin, _Linear):  # type: ignore[misc]
+    """The weights of least risk for a loss of your own, or one of Logistic, HuberHinge and Huber.
+
+    ``y`` is clamped to the declared ``target_bounds`` and measured in units of them, from -1 to 1; a MarginLoss sees
+    its sign, and a 0 does not count. Rows are shortened to ``longest``, in units of the features' bounds.
+
+    >>> import numpy as np
+    >>> X = np.linspace(-1, 1, 4000)[:, None]
+    >>> model = PrivateERM(Huber(0.5), epsilon=2, delta=1e-6, bounds=(-1, 1), target_bounds=(-2, 2))
+    >>> bool(model.fit(X, 2 * X[:, 0]).score(X, 2 * X[:, 0]) > 0.9)
+    True
+    """
 
     def __init__(
         self,
+        loss: PointLoss | None = None,
         *,
         epsilon: Number = 1.0,
         delta: Number = 0.0,
         bounds: Any = None,
-        classes: Any = None,
+        target_bounds: Any = None,
         method: Method = "auto",
         regularisation: Number | None = None,
-        width: float = 0.5,
+        radius: Number = 10.0,
+        steps: int = 100,
+        longest: float = 1.5,
         neighbours: Neighbours = "add-remove",
         budget: Budget | None = None,
     ) -> None:
@@ -150,13 +226,34 @@ class LinearSVC(_LinearClassifier):
             epsilon=epsilon,
             delta=delta,
             bounds=bounds,
-            classes=classes,
             method=method,
             regularisation=regularisation,
+            radius=radius,
+            steps=steps,
             neighbours=neighbours,
             budget=budget,
         )
-        self.width = width
+        self.loss = loss
+        self.target_bounds = target_bounds
+        self.longest = longest
 
-    def _loss_function(self) -> MarginLoss:
-        return HuberHinge(self.width)
+    def fit(self, X: ArrayLike, y: ArrayLike, *, bits: Bits = SECURE) -> Self:  # noqa: N803
+        """Trains on rows and targets, once, at the stated price."""
+        rows, found = validate_data(self, X, y, ensure_all_finite=False, dtype=np.float64, ensure_min_samples=0)
+        loss = Huber() if self.loss is None else self.loss
+        if not isinstance(loss, PointLoss):
+            raise ParameterTypeError("loss", type(loss).__name__, "must be a PointLoss", "such as Huber()")
+        low, high = public_bounds(self.target_bounds, 1)
+        encoding = self._encoded(rows.shape[1], self.longest)
+        mechanism = self._paid(loss, encoding, 1, len(rows))
+        self._middle, self._half = (low[0] + high[0]) / 2, (high[0] - low[0]) / 2
+        targets = clamped(np.asarray(found, dtype=np.float64).reshape(-1, 1), low, high)
+        labels = np.clip((targets - self._middle) / self._half, -1, 1)
+        labels = np.sign(labels) if isinstance(loss, MarginLoss) else labels
+        return self._fitted(encoding, mechanism.release((encoding(rows), labels), bits))
+
+    def predict(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803
+        """The score of each row, in units of the target. Costs nothing: the model is private."""
+        scores = self._scores(X)
+        found: NDArray[np.float64] = self._middle + self._half * scores
+        return found

@@ -1,4 +1,5 @@
-"""Losses of linear models: functions of the margin, with the public bounds on their slopes that privacy rests on."""
+"""Losses of linear models: functions of a score and a label, with the public bounds on their slopes that privacy
+rests on."""
 
 from __future__ import annotations
 
@@ -13,25 +14,33 @@ from hubbub.errors import ParameterError
 Floats = NDArray[np.float64]
 
 
-class MarginLoss(ABC):
-    """A convex function of the margin m = y (x . w), y = +1 or -1, twice differentiable but for single points."""
+class PointLoss(ABC):
+    """A convex function of a row's score x . w, for each label; twice differentiable but for single points."""
 
     slope: float = 1.0
     """The largest size of its derivative."""
     curvature: float
     """The largest second derivative."""
+    one_sided: bool = True
+    """Whether its derivative has one sign for each label."""
+    rounding: float
+    """The largest |score * second derivative| near |derivative| > 0: how much a relative error of the score matters."""
 
     @abstractmethod
-    def value(self, margins: Floats) -> Floats:
+    def value(self, scores: Floats, labels: Floats) -> Floats:
         """The loss."""
 
     @abstractmethod
-    def derivative(self, margins: Floats) -> Floats:
-        """Its derivative, within [-slope, 0]."""
+    def derivative(self, scores: Floats, labels: Floats) -> Floats:
+        """Its derivative by the score, within [-slope, slope]; right to 8 units in the last place of the slope."""
 
     @abstractmethod
-    def second(self, margins: Floats) -> Floats:
+    def second(self, scores: Floats, labels: Floats) -> Floats:
         """Its second derivative, within [0, curvature]."""
+
+
+class MarginLoss(PointLoss):
+    """A falling function of the margin m = y (x . w), for labels +1 and -1; a row labelled 0 does not count."""
 
 
 @dataclass(frozen=True)
@@ -39,19 +48,20 @@ class Logistic(MarginLoss):
     """log(1 + exp(-m))."""
 
     curvature: float = 0.25
+    rounding: float = 0.25
 
-    def value(self, margins: Floats) -> Floats:
-        return np.logaddexp(0.0, -margins)
+    def value(self, scores: Floats, labels: Floats) -> Floats:
+        return np.logaddexp(0.0, -scores * labels)
 
-    def derivative(self, margins: Floats) -> Floats:
+    def derivative(self, scores: Floats, labels: Floats) -> Floats:
         from scipy.special import expit
 
-        return np.asarray(-expit(-margins))
+        return np.asarray(-labels * expit(-scores * labels))
 
-    def second(self, margins: Floats) -> Floats:
+    def second(self, scores: Floats, labels: Floats) -> Floats:
         from scipy.special import expit
 
-        return np.asarray(expit(margins) * expit(-margins))
+        return np.asarray(np.abs(labels) * expit(scores) * expit(-scores))
 
 
 @dataclass(frozen=True)
@@ -59,26 +69,66 @@ class HuberHinge(MarginLoss):
     """The hinge loss max(0, 1 - m) with its corner rounded over a width on either side: a smooth support vector
     machine.
 
-    >>> HuberHinge(0.5).value(np.array([2.0, 0.0]))
+    >>> HuberHinge(0.5).value(np.array([2.0, 0.0]), np.ones(2))
     array([0., 1.])
     """
 
     width: float = 0.5
 
     def __post_init__(self) -> None:
-        if not 0 < self.width <= 10:
-            raise ParameterError("width", self.width, "must lie between 0 and 10", "0.5 is usual")
+        if not 0.01 <= self.width <= 10:
+            raise ParameterError("width", self.width, "must lie between 0.01 and 10", "0.5 is usual")
 
     @property
     def curvature(self) -> float:  # type: ignore[override]
         return 1 / (2 * self.width)
 
-    def value(self, margins: Floats) -> Floats:
+    @property
+    def rounding(self) -> float:  # type: ignore[override]
+        return (1 + self.width) * self.curvature
+
+    def value(self, scores: Floats, labels: Floats) -> Floats:
+        margins = scores * labels
         inside = np.clip(1 + self.width - margins, 0, 2 * self.width)
         return np.asarray(inside**2 / (4 * self.width) + np.maximum(0.0, 1 - self.width - margins))
 
-    def derivative(self, margins: Floats) -> Floats:
-        return np.asarray(-np.clip((1 + self.width - margins) / (2 * self.width), 0.0, 1.0))
+    def derivative(self, scores: Floats, labels: Floats) -> Floats:
+        return np.asarray(-labels * np.clip((1 + self.width - scores * labels) / (2 * self.width), 0.0, 1.0))
 
-    def second(self, margins: Floats) -> Floats:
-        return np.where(np.abs(1 - margins) <= self.width, self.curvature, 0.0)
+    def second(self, scores: Floats, labels: Floats) -> Floats:
+        return np.where(np.abs(1 - scores * labels) <= self.width, np.abs(labels) * self.curvature, 0.0)
+
+
+@dataclass(frozen=True)
+class Huber(PointLoss):
+    """Half the squared residual up to ``width``, then straight: robust regression of labels within [-1, 1].
+
+    >>> Huber(0.5).value(np.array([0.25, 2.0]), np.zeros(2))
+    array([0.03125, 0.875  ])
+    """
+
+    width: float = 0.5
+    one_sided: bool = False
+    curvature: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0.001 <= self.width <= 10:
+            raise ParameterError("width", self.width, "must lie between 0.001 and 10", "0.5 is usual")
+
+    @property
+    def slope(self) -> float:  # type: ignore[override]
+        return self.width
+
+    @property
+    def rounding(self) -> float:  # type: ignore[override]
+        return 1 + self.width
+
+    def value(self, scores: Floats, labels: Floats) -> Floats:
+        away = np.abs(scores - labels)
+        return np.where(away <= self.width, away**2 / 2, self.width * (away - self.width / 2))
+
+    def derivative(self, scores: Floats, labels: Floats) -> Floats:
+        return np.clip(scores - labels, -self.width, self.width)
+
+    def second(self, scores: Floats, labels: Floats) -> Floats:
+        return (np.abs(scores - labels) <= self.width).astype(np.float64)

@@ -1,4 +1,4 @@
-"""Objective perturbation: the minimiser of a loss with a random linear term, made safe for inexact minimisers."""
+"""Objective perturbation: the minimiser of a risk with a random linear term, made safe for inexact minimisers."""
 
 from __future__ import annotations
 
@@ -8,50 +8,50 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hubbub.errors import FitFailure, ParameterError
-from hubbub.learning.losses import MarginLoss
-from hubbub.learning.rows import Floats, differing, summed
-from hubbub.mechanisms import Gaussian
+from hubbub.errors import ParameterError
+from hubbub.learning.losses import PointLoss
+from hubbub.learning.minimising import INEXACT, minimiser
+from hubbub.learning.rows import Floats, differing
+from hubbub.mechanisms import Gaussian, Laplace
 from hubbub.mechanisms.mechanism import Mechanism
-from hubbub.numeric.rational import Number, fraction_between, positive, rational
-from hubbub.privacy.families import ApproxDP
-from hubbub.privacy.gaussian import largest_mu
-from hubbub.privacy.loss import Loss, Neighbours, check_neighbours
+from hubbub.numeric.rational import Number, count, positive, rational
+from hubbub.privacy.families import ApproxDP, PureDP
+from hubbub.privacy.gaussian import delta_upper, largest_mu
+from hubbub.privacy.loss import Loss, Neighbours, check_delta, check_neighbours
 from hubbub.randomness.bits import Bits
 
-INEXACT = 2e-6
-"""How long the gradient at a released minimiser may be, rounding included; reached on every table up to MOST_ROWS."""
-MOST_ROWS = 10**7
-LAST_SHARE = 0.1
+HIDING = 0.1
 """The part of the Gaussian parameter that goes to the noise which hides the inexactness."""
+HIDING_PURE = Fraction(1, 50)
+"""The part of a pure epsilon for it."""
 FINE = 50
 """The random term is drawn in steps of about its spread over 2**50."""
-ROUNDS = 100
 LEAST_WEIGHT = 1e-3
 """Of the regulariser unless another is asked for: below it minimisers on few rows run away."""
 
 
 @dataclass(frozen=True, init=False)
 class ObjectivePerturbation(Mechanism):
-    """Minimises sum loss(y x.w) + (weight/2) |w|**2 + b.w for a random b, for one or several labelings at once.
+    """Minimises sum loss(x.w, y) + (weight/2) |w|**2 + b.w for a random b, for one or several labelings at once.
 
-    Released from encoded rows of length at most 1 and labels +1, -1 (0: the row does not count), one column a labeling.
+    Released from encoded rows and labels, one column a labeling. With delta the rows have Euclidean length at most 1
+    and b is Gaussian; without, they have L1 length at most 1 and b is Laplacian.
 
     Claim: (epsilon, delta)-DP at the asked pair.
-    Proof: RKW23 and KST12 for the exact minimiser, INSTW19 for inexact ones. One labeling, one person more: the
-        minimiser is a bijection of b, so the ratio of densities is that of Gaussians at b and b + g, where g = a x with
-        |a| <= slope, times 1 + a'' x.H**-1.x with 0 <= a'' <= curvature, at most 1 + curvature/weight = e**c. For
-        given b the Gaussian part is convex in a, so largest at an end, where it is the loss of a Gaussian of mu <=
-        slope/sigma; the sum over both ends bounds the hockey stick: delta(epsilon) <= 2 delta_mu(epsilon - c). The
-        released weights differ from that minimiser by at most INEXACT/weight, hidden by Gaussian noise of their own:
-        mu**2 adds up. K labelings have b of their own: 2**K, K c, sqrt(K) mu. Replacing one person moves g by two
-        such terms: 4**K and twice mu, the determinants' ratio stays within e**c.
-    Assumes: float sums of 1024 terms are accurate to 1024 units in the last place; at most 10**7 rows.
+    Proof: KST12 and RKW23 for the exact minimiser, INSTW19 for inexact ones. One labeling, one person more: the
+        minimiser is a bijection of b, so the ratio of densities is that of the laws of b at b and b + g, where g = a x
+        and a is a slope, times 1 + a'' x.H**-1.x with 0 <= a'' <= curvature, at most 1 + curvature/weight = e**c, or
+        its inverse. Laplace: the first is within slope/scale. Gaussian: its logarithm is, for given b, convex in a, so
+        at most the larger of those at the ends of a's range, where it is the loss of a Gaussian of mu = slope/sigma,
+        or none where an end is 0; the sum over the ends bounds the hockey stick at epsilon - c. What is released
+        differs from the minimiser by at most INEXACT/weight, hidden by noise of its own: mu**2, or epsilon, adds up.
+        K labelings have b of their own: all corners of K ranges, K c, sqrt(K) mu. Replacing one person moves b by two
+        such terms: corners of 2 K ranges, twice mu, and the determinants' ratio stays within e**(K c).
+    Assumes: Newton's method ends; where it does not, there is no answer (FitFailure).
     """
 
-    loss_function: MarginLoss
+    point_loss: PointLoss
     epsilon: float
     delta: float
     labelings: int
@@ -59,104 +59,102 @@ class ObjectivePerturbation(Mechanism):
     weight: float
     """Of the regulariser; at least what the claim needs."""
     neighbours: Neighbours
-    _sigma: float
-    _hiding: Gaussian
+    spread: float
+    """Standard deviation (Gaussian) or scale (Laplace) of each coordinate of the random term."""
+    _hiding: Gaussian | Laplace
 
     def __init__(
         self,
-        loss_function: MarginLoss,
+        point_loss: PointLoss,
         *,
         epsilon: Number,
-        delta: Number,
+        delta: Number = 0.0,
         width: int,
         labelings: int = 1,
         weight: Number | None = None,
         neighbours: Neighbours = "add-remove",
     ) -> None:
-        price = positive("epsilon", epsilon)
-        failure = fraction_between("delta", delta, 0, 1)
-        check_neighbours(neighbours)
-        share = Fraction(1, 10) + Fraction(1, 5) * min(Fraction(1), price)
-        most = loss_function.curvature / math.expm1(min(50.0, float(share * price) / labelings))
-        chosen = max(most, LEAST_WEIGHT) if weight is None else float(positive("weight", weight))
-        slack = labelings * math.log1p(loss_function.curvature / chosen) * (1 + 1e-12)
-        left = price - rational("epsilon", slack)
-        if left <= 0:
-            least = loss_function.curvature / math.expm1(float(price) / labelings)
-            raise ParameterError("weight", weight, f"must be > {least:.6g} at epsilon {float(price):g}")
-        times = 1 if neighbours == "add-remove" else 2
-        mu = largest_mu(left, failure / 2 ** (labelings * times)) / math.sqrt(labelings) * (1 - 1e-12)
-        sigma = times * loss_function.slope / (mu * math.sqrt(1 - LAST_SHARE**2)) * (1 + 1e-12)
-        hiding = Gaussian(
-            2 * INEXACT / chosen,
-            sigma=2 * INEXACT / chosen / (mu * LAST_SHARE),
-            neighbours=neighbours,
-            max_length=width,
-        )
+        price, failure = positive("epsilon", epsilon), rational("delta", check_delta(delta))
+        people = 1 if check_neighbours(neighbours) == "add-remove" else 2
+        many, columns = count("labelings", labelings), count("width", width)
+        chosen, left = _weighed(point_loss, price, many, weight)
+        apart = Fraction(2 * INEXACT / chosen) * (1 + Fraction(1, 10**9))
+        hiding: Gaussian | Laplace
+        if failure:
+            ends = 2 ** (many * people)
+            mu = _mu(left, failure, ends - 1 if point_loss.one_sided else ends, HIDING)
+            each = mu / math.sqrt(many) * (1 - 1e-12)
+            hiding = Gaussian(
+                float(apart), sigma=float(apart) / (each * HIDING), neighbours=neighbours, max_length=columns
+            )
+            spread = people * point_loss.slope / math.sqrt(each**2 - hiding.mu**2) * (1 + 1e-12)
+        else:
+            hidden = HIDING_PURE * left / many
+            root = math.isqrt(columns - 1) + 1
+            hiding = Laplace(float(apart * root), epsilon=hidden, neighbours=neighbours, max_length=columns)
+            spread = people * point_loss.slope / float(left / many - hidden) * (1 + 1e-12)
+        if spread * math.sqrt(columns) * 2.0 ** (1 - FINE) > INEXACT / 8:
+            raise ParameterError("epsilon", float(price), f"is too small for {columns} coordinates")
         self._fill(
-            loss_function=loss_function,
+            point_loss=point_loss,
             epsilon=float(price),
             delta=float(failure),
-            labelings=labelings,
-            width=width,
+            labelings=many,
+            width=columns,
             weight=chosen,
             neighbours=neighbours,
-            _sigma=sigma,
+            spread=spread,
             _hiding=hiding,
         )
 
     @property
     def loss(self) -> Loss:
-        return ApproxDP(self.epsilon, self.delta, self.neighbours)
-
-    @property
-    def sigma(self) -> float:
-        """The spread of the random linear term, in each coordinate."""
-        return self._sigma
+        if self.delta:
+            return ApproxDP(self.epsilon, self.delta, self.neighbours)
+        return PureDP(self.epsilon, self.neighbours)
 
     def apart(self, value: Any, neighbour: Any) -> float:
-        tables = [np.hstack([rows, labels]) for rows, labels in (value, neighbour)]
-        more, less = differing(*tables)
-        allowed = (more, less) in ((0, 0), (1, 0), (0, 1)) or (self.neighbours == "replace" and (more, less) == (1, 1))
-        too_long = any((np.linalg.norm(rows, axis=1) > 1 + 1e-12).any() for rows, _ in (value, neighbour))
-        if self.neighbours == "replace" and more != less:
-            allowed = False
-        return float(max(more, less)) if allowed and not too_long else math.inf
+        return tables_apart(value, neighbour, self.neighbours, norm=2 if self.delta else 1)
 
-    def _release(self, value: Any, bits: Bits) -> NDArray[np.float64]:
+    def _release(self, value: Any, bits: Bits) -> Floats:
         rows, labels = value
-        step = 2.0 ** (math.floor(math.log2(self._sigma)) - FINE)
-        term = Gaussian(1, sigma=Fraction(self._sigma) / Fraction(step), neighbours=self.neighbours)
         found = []
         for k in range(self.labelings):
-            b = np.asarray(term.release(np.zeros(self.width, np.int64), bits), dtype=np.float64) * step
-            w = self._minimiser(rows, labels[:, k].astype(np.float64), b)
+            w = minimiser(self.point_loss, rows, labels[:, k], self.weight, self._term(bits))
             found.append(self._hiding.release(w, bits))
         return np.array(found)
 
-    def _minimiser(self, rows: Floats, labels: Floats, b: Floats) -> Floats:
-        """By Newton's method with a line search; the gradient is checked in the end, rounding included."""
-        signed = rows * labels[:, None]
-        counted = (labels != 0).astype(np.float64)
-        w = np.zeros(self.width)
-        value = self._value(signed, counted, b, w)
-        for _ in range(ROUNDS):
-            margins = signed @ w
-            gradient = summed(signed, self.loss_function.derivative(margins) * counted) + self.weight * w + b
-            if float(np.linalg.norm(gradient)) <= INEXACT / 4:
-                return w
-            curvature = (signed * (self.loss_function.second(margins) * counted)[:, None]).T @ signed
-            step = np.linalg.solve(curvature + self.weight * np.eye(self.width), gradient)
-            size = 1.0
-            while True:
-                tried = w - size * step
-                new = self._value(signed, counted, b, tried)
-                if new <= value - 1e-4 * size * float(gradient @ step) or size < 1e-9:
-                    break
-                size /= 2
-            w, value = tried, new
-        raise FitFailure
+    def _term(self, bits: Bits) -> Floats:
+        """A draw of b: a rounding of the real one, off by less than INEXACT/8."""
+        step = 2.0 ** (math.floor(math.log2(self.spread)) - FINE)
+        wide = Fraction(self.spread) / Fraction(step)
+        law = Gaussian(1, sigma=wide) if self.delta else Laplace(1, scale=wide)
+        return np.asarray(law.release(np.zeros(self.width, np.int64), bits), dtype=np.float64) * step
 
-    def _value(self, signed: Floats, counted: Floats, b: Floats, w: Floats) -> float:
-        losses = self.loss_function.value(signed @ w) * counted
-        return float(losses.sum() + self.weight / 2 * (w @ w) + b @ w)
+
+def _weighed(point_loss: PointLoss, price: Fraction, many: int, weight: Number | None) -> tuple[float, Fraction]:
+    """The regulariser's weight, and what its determinants leave of epsilon."""
+    share = Fraction(1, 10) + Fraction(1, 5) * min(Fraction(1), price)
+    needed = point_loss.curvature / math.expm1(min(50.0, float(share * price) / many))
+    chosen = max(needed, LEAST_WEIGHT) if weight is None else float(positive("weight", weight))
+    left = price - rational("epsilon", many * math.log1p(point_loss.curvature / chosen) * (1 + 1e-12))
+    if left <= 0:
+        least = point_loss.curvature / math.expm1(float(price) / many)
+        raise ParameterError("weight", chosen, f"must be > {least:.6g} at epsilon {float(price):g}")
+    return chosen, left
+
+
+def _mu(epsilon: Fraction, delta: Fraction, ends: int, hiding: float) -> float:
+    """The largest mu of which so many, and the hiding noise alone where all slopes are 0, add up to delta."""
+    mu = largest_mu(epsilon, delta * (1 - Fraction(1, 10**6)) / ends)
+    if delta_upper(Fraction(hiding * mu), epsilon) > delta / 10**6:
+        return largest_mu(epsilon, delta / (ends + 1))
+    return mu
+
+
+def tables_apart(value: Any, neighbour: Any, neighbours: Neighbours, norm: int) -> float:
+    """1 for tables of encoded rows and labels that are neighbours, 0 for equal ones, infinity for others."""
+    more, less = differing(*(np.hstack([rows, labels]) for rows, labels in (value, neighbour)))
+    allowed = ((0, 0), (1, 1)) if neighbours == "replace" else ((0, 0), (1, 0), (0, 1))
+    too_long = any((np.linalg.norm(rows, norm, axis=1) > 1 + 1e-12).any() for rows, _ in (value, neighbour))
+    return math.inf if too_long or (more, less) not in allowed else float(max(more, less))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -54,9 +54,9 @@ class Encoding:
 
     Every feature is clamped to its bounds and measured from the allowed value nearest zero, in units of its range. Then
     a 1 is appended and the row is scaled to length 1 (which side of a plane it lies on is unchanged), or shortened if
-    it is longer than ``longest`` and divided by that.
+    it is longer than ``longest`` and divided by that. Length is Euclidean, or the sum of sizes for ``norm=1``.
 
-    Claim: whatever a row holds, its image has Euclidean length at most 1 and coordinates that are multiples of STEP.
+    Claim: whatever a row holds, its image has length at most 1 and coordinates that are multiples of STEP.
     Proof: each coordinate is finite after clamping; a float length is right to (width + 2) units in the last place;
         dividing by it, a little more than that shorter, and truncating towards zero only shortens.
     Assumes: bounds chosen without looking at the data.
@@ -66,9 +66,18 @@ class Encoding:
     high: Floats
     intercept: bool = True
     longest: float | None = None
+    norm: Literal[1, 2] = 2
 
     @classmethod
-    def of(cls, bounds: Any, features: int, *, intercept: bool = True, longest: float | None = None) -> Encoding:
+    def of(
+        cls,
+        bounds: Any,
+        features: int,
+        *,
+        intercept: bool = True,
+        longest: float | None = None,
+        norm: Literal[1, 2] = 2,
+    ) -> Encoding:
         """The encoding for public bounds, each a number or one a feature; missing ones are refused.
 
         >>> Encoding.of((0, 10), 2)([[5, 20]]).round(3).tolist()
@@ -76,7 +85,7 @@ class Encoding:
         """
         if longest is not None and not (math.isfinite(longest) and longest > 0):
             raise ParameterError("longest", longest, "must be a number > 0")
-        return cls(*public_bounds(bounds, features), intercept, longest)
+        return cls(*public_bounds(bounds, features), intercept, longest, norm)
 
     @property
     def width(self) -> int:
@@ -91,7 +100,9 @@ class Encoding:
         scaled /= np.maximum(self.high - anchor, anchor - self.low)
         if self.intercept:
             scaled = np.hstack([scaled, np.ones((len(scaled), 1))])
-        lengths = np.sqrt(np.einsum("ij,ij->i", scaled, scaled))
+        lengths = np.abs(scaled).sum(axis=1)
+        if self.norm == 2:
+            lengths = np.sqrt(np.einsum("ij,ij->i", scaled, scaled))
         if self.longest is None:
             by = np.where(lengths > 0, lengths, 1.0)
         else:

@@ -114,6 +114,11 @@ class Gaussian(AdditiveNoise):
         return cls(sensitivity, sigma=sigma, neighbours=neighbours)
 
     @property
+    def mu(self) -> float:
+        """The parameter of its loss: sensitivity over sigma, rounded up, the grid's slack included."""
+        return self._mu
+
+    @property
     def loss(self) -> Loss:
         return GaussianDP(self._mu, neighbours=self.neighbours)
 
