@@ -6,8 +6,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hubbub.learning.descents import descend, descend_privately, descend_stochastically
     from hubbub.learning.linear import LinearSVC, LogisticRegression, PrivateERM
     from hubbub.learning.losses import Huber, HuberHinge, Logistic, MarginLoss, PointLoss
+    from hubbub.learning.predicting import PrivatePredictor
 
 _HOME = {
     "Huber": "losses",
@@ -18,6 +20,10 @@ _HOME = {
     "MarginLoss": "losses",
     "PointLoss": "losses",
     "PrivateERM": "linear",
+    "PrivatePredictor": "predicting",
+    "descend": "descents",
+    "descend_privately": "descents",
+    "descend_stochastically": "descents",
 }
 
 __all__ = [
@@ -29,6 +35,10 @@ __all__ = [
     "MarginLoss",
     "PointLoss",
     "PrivateERM",
+    "PrivatePredictor",
+    "descend",
+    "descend_privately",
+    "descend_stochastically",
 ]
 
 

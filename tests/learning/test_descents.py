@@ -1,0 +1,116 @@
+"""Descent as in the notes: the averaged point keeps Theorem 12's bound, and noise costs what was said."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from learning.bits import Repeated
+
+from hubbub.audit import replay
+from hubbub.errors import ParameterError
+from hubbub.learning.descents import clipped, descend, descend_privately, descend_stochastically, projected
+
+ROWS = np.random.default_rng(0).normal(size=(400, 3))
+TARGETS = np.sign(ROWS @ [1.0, -1.0, 0.5])
+SCALED = ROWS / np.linalg.norm(ROWS, axis=1, keepdims=True) * TARGETS[:, None]
+
+
+def gradients(w: Any, rows: Any) -> Any:
+    """Of the hinge loss of each row, which has slope 1."""
+    return np.where((rows @ w < 1)[:, None], -rows, 0.0)
+
+
+def risk(w: Any) -> float:
+    return float(np.maximum(0, 1 - SCALED @ w).mean())
+
+
+def best(radius: float) -> float:
+    path = descend(lambda w: gradients(w, SCALED).mean(axis=0), np.zeros(3), steps=2000, size=0.05, radius=radius)
+    return min(risk(w) for w in path[::50])
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(1, 300), st.floats(0.5, 5))
+def test_theorem_12_holds_for_the_average(steps: int, radius: float) -> None:
+    size = 2 * radius / math.sqrt(steps)
+    path = descend(lambda w: gradients(w, SCALED).mean(axis=0), np.zeros(3), steps=steps, size=size, radius=radius)
+    assert risk(path.mean(axis=0)) <= best(radius) + 2 * radius / math.sqrt(steps)
+
+
+def test_one_row_a_step_gets_there_too() -> None:
+    path = descend_stochastically(gradients, SCALED, np.zeros(3), steps=4000, size=0.05, radius=5, bits=Repeated())
+    assert risk(path.mean(axis=0)) < best(5) + 0.1
+
+
+def test_noisy_descent_learns_and_tells_its_price() -> None:
+    path, loss = descend_privately(
+        gradients, SCALED, np.zeros(3), steps=50, size=0.5, radius=5, clip=1, epsilon=2, delta=1e-5, bits=Repeated()
+    )
+    assert loss.neighbours == "replace"
+    assert 1.99 < loss.epsilon(1e-5) <= 2
+    assert risk(path.mean(axis=0)) < best(5) + 0.25
+    with pytest.raises(ParameterError, match="empty"):
+        descend_privately(gradients, SCALED[:0], [0.0], steps=1, size=1, radius=1, clip=1, epsilon=1, delta=1e-5)
+
+
+@pytest.mark.parametrize("pairs", [20, pytest.param(200, marks=pytest.mark.long)])
+def test_replayed_on_neighbours(pairs: int) -> None:
+    generator = np.random.default_rng(1)
+    for _ in range(pairs):
+        other = SCALED.copy()
+        other[0] = [[1e300, 0, 0], [math.nan, 1, 1], [-math.inf, 0, 0], [0, 0, 0]][generator.integers(4)]
+
+        def run(rows: Any) -> Any:
+            with np.errstate(all="ignore"):
+                return descend_privately(
+                    gradients, rows, np.zeros(3), steps=4, size=0.5, radius=5, clip=1, epsilon=2, delta=1e-5
+                )[0]
+
+        report = replay(run, SCALED, other)
+        assert report.holds, str(report)
+
+
+@given(st.lists(st.lists(st.floats(), min_size=2, max_size=2), min_size=1, max_size=6), st.floats(1e-3, 1e3))
+def test_clipped_gradients_are_no_longer_and_add_up_exactly(rows: list[list[float]], longest: float) -> None:
+    found = clipped(np.array(rows), longest)
+    assert (np.linalg.norm(found, axis=1) <= longest).all()
+    assert [math.fsum(c) for c in found.T] == found.sum(axis=0).tolist()
+
+
+def test_projection() -> None:
+    assert projected(np.array([3.0, 4.0]), 10).tolist() == [3, 4]
+    assert np.allclose(projected(np.array([3.0, 4.0]), 1), [0.6, 0.8])
+
+
+@pytest.mark.long
+def test_excess_risk_falls_with_rows_as_foretold() -> None:
+    """Median excess risk of noisy descent against n: an exponent near -1."""
+    generator, sizes, excess = np.random.default_rng(4), [500, 1000, 2000, 4000, 8000], []
+    for n in sizes:
+        found = []
+        for seed in range(15):
+            x = generator.normal(size=(n, 5))
+            x /= np.linalg.norm(x, axis=1, keepdims=True)
+            rows = x * np.sign(x @ np.ones(5))[:, None]
+            path, _ = descend_privately(
+                gradients,
+                rows,
+                np.zeros(5),
+                steps=100,
+                size=0.4,
+                radius=3,
+                clip=1,
+                epsilon=0.5,
+                delta=1e-5,
+                bits=Repeated(seed),
+            )
+            exact = descend(lambda w, r=rows: gradients(w, r).mean(axis=0), np.zeros(5), steps=100, size=0.4, radius=3)
+            found.append(
+                np.maximum(0, 1 - rows @ path.mean(axis=0)).mean() - np.maximum(0, 1 - rows @ exact.mean(axis=0)).mean()
+            )
+        excess.append(np.median(found))
+    exponent = np.polyfit(np.log(sizes), np.log(np.maximum(excess, 1e-6)), 1)[0]
+    assert -2.5 < exponent < -0.7, (exponent, excess)
