@@ -269,3 +269,22 @@ def test_audit_table_marks_what_is_refuted() -> None:
     assert refuted["layer"][0]["encoding"]["x"]["scale"]["domain"][1] > 2
     with pytest.raises(ParameterError, match="found"):
         plots.audit_table([])
+
+
+def test_pictures_of_models_show_what_was_released() -> None:
+    rows = [{"epsilon": e, "accuracy": 0.8 + e / 100, "error": 0.01, "method": m} for e in (0.1, 1.0) for m in "ab"]
+    curve = plots.accuracy_curve(rows, ceiling=0.9).to_dict()
+    assert len(curve["layer"]) == 4
+    assert "without privacy" in curve["title"]["subtitle"]
+    assert len(plots.accuracy_curve([{"epsilon": 1.0, "accuracy": 0.5}, {"epsilon": 2.0, "accuracy": 0.6}]).layer) == 3
+    weights = plots.coefficients(["age", "income"], [0.5, -1], noise=0.1).to_dict()
+    assert weights["layer"][0]["mark"]["type"] == "bar"
+    assert plots.cluster_centres([[0, 1], [2, 3]], [5, -1]).to_dict()["mark"]["type"] == "point"
+    assert plots.cluster_centres([[0, 1], [2, 3]]).to_dict()["encoding"]["size"] == {"value": 120}
+    for wrong in (
+        lambda: plots.accuracy_curve([]),
+        lambda: plots.coefficients(["a"], [1, 2], 0.1),
+        lambda: plots.cluster_centres([[1]]),
+    ):
+        with pytest.raises(ParameterError):
+            wrong()

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hubbub.learning.descents import descend, descend_privately, descend_stochastically
+    from hubbub.learning.judging import Accuracy, accuracy, best, card
     from hubbub.learning.linear import LinearSVC, LogisticRegression, PrivateERM
     from hubbub.learning.losses import Huber, HuberHinge, Logistic, MarginLoss, PointLoss
     from hubbub.learning.predicting import PrivatePredictor
 
 _HOME = {
+    "Accuracy": "judging",
     "Huber": "losses",
     "HuberHinge": "losses",
     "LinearSVC": "linear",
@@ -21,12 +23,16 @@ _HOME = {
     "PointLoss": "losses",
     "PrivateERM": "linear",
     "PrivatePredictor": "predicting",
+    "accuracy": "judging",
+    "best": "judging",
+    "card": "judging",
     "descend": "descents",
     "descend_privately": "descents",
     "descend_stochastically": "descents",
 }
 
 __all__ = [
+    "Accuracy",
     "Huber",
     "HuberHinge",
     "LinearSVC",
@@ -36,6 +42,9 @@ __all__ = [
     "PointLoss",
     "PrivateERM",
     "PrivatePredictor",
+    "accuracy",
+    "best",
+    "card",
     "descend",
     "descend_privately",
     "descend_stochastically",

@@ -14,14 +14,18 @@ from hubbub.plots.losses import (
     privacy_curve,
     tradeoff,
 )
+from hubbub.plots.models import accuracy_curve, cluster_centres, coefficients
 
 __all__ = [
     "CERTIFIED",
     "GUESSING",
     "UNCHANGED",
     "AnyChart",
+    "accuracy_curve",
     "audit_report",
     "audit_table",
+    "cluster_centres",
+    "coefficients",
     "composition_growth",
     "membership_roc",
     "outcome_chances",
