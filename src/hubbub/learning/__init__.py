@@ -6,17 +6,34 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hubbub.learning.bayes import GaussianNB
+    from hubbub.learning.components import PCA
     from hubbub.learning.linear import LinearSVC, LogisticRegression
     from hubbub.learning.losses import HuberHinge, Logistic
+    from hubbub.learning.regression import LinearRegression
+    from hubbub.learning.scaling import StandardScaler
 
 _HOME = {
+    "GaussianNB": "bayes",
     "HuberHinge": "losses",
+    "LinearRegression": "regression",
     "LinearSVC": "linear",
     "Logistic": "losses",
     "LogisticRegression": "linear",
+    "PCA": "components",
+    "StandardScaler": "scaling",
 }
 
-__all__ = ["HuberHinge", "LinearSVC", "Logistic", "LogisticRegression"]
+__all__ = [
+    "PCA",
+    "GaussianNB",
+    "HuberHinge",
+    "LinearRegression",
+    "LinearSVC",
+    "Logistic",
+    "LogisticRegression",
+    "StandardScaler",
+]
 
 
 def __getattr__(name: str) -> Any:
