@@ -90,14 +90,15 @@ class GaussianNB(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         sums = np.array([t.sums for t in totals])
         plain, doubt = np.clip(sums / counts, -1, 1), noise.sums / counts
         whole = np.clip(sums.sum(axis=0) / counts.sum(), -1, 1)
-        mean = whole + (plain - whole) / (1 + (2 * doubt) ** 2)
+        mean = whole + (plain - whole) / (1 + doubt**2)
         found, spread = (np.array(parts) for parts in zip(*(variances(t, noise) for t in totals), strict=True))
         pooled = np.clip((counts * found).sum(axis=0) / counts.sum(), LEAST, 1.0)
         variance = pooled + (found - pooled) / (1 + (spread / pooled) ** 2)
         half = (high - low) / 2
         self.class_count_ = counts[:, 0]
         """Rows of each class, as released, at least 1."""
-        self.class_prior_ = self.class_count_ / self.class_count_.sum()
+        known = self.class_count_ + noise.count  # the noisier the counts, the more alike the classes
+        self.class_prior_ = known / known.sum()
         self.theta_ = (low + high) / 2 + half * mean
         self.var_ = half**2 * np.clip(np.maximum(variance, spread / 2) + doubt**2, LEAST, 1.0)
         return self

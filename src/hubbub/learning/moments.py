@@ -25,6 +25,8 @@ TOP = WHOLE * STEPS
 CHUNK = 4096
 """Rows added up at a time in floats, exactly: CHUNK * TOP**2 = 2**52."""
 TANGENTS = 256
+GUESS = 0.3
+"""How far from the middle of bounds a mean is thought to lie, in units of half a range, before anything is known."""
 
 
 @dataclass(frozen=True)
@@ -241,12 +243,12 @@ def quietest(
 def means(totals: Totals, noise: Totals) -> tuple[float, Floats, Floats]:
     """The count, at least 1; the means of features and of targets, the noisier the nearer to the middle of bounds.
 
-    A mean is weighed against a guess of 0, give or take half a range's half.
+    A mean is weighed against a guess of 0, give or take GUESS.
     """
     count = max(totals.count, 1.0)
 
     def mean(sums: Floats, spread: Floats) -> Floats:
-        return np.asarray(np.clip(sums / count / (1 + (2 * spread / count) ** 2), -1.0, 1.0))
+        return np.asarray(np.clip(sums / count / (1 + (spread / count / GUESS) ** 2), -1.0, 1.0))
 
     return count, mean(totals.sums, noise.sums), mean(totals.target_sums, noise.target_sums)
 
