@@ -70,3 +70,9 @@ def test_collinear_columns_do_not_blow_up() -> None:
         model.fit(rows, rows[:, 0], bits=SeededBits(seed))
         assert np.abs(model.coef_).max() < 3
         assert np.mean((model.predict(rows) - rows[:, 0]) ** 2) < 0.05
+
+
+def test_targets_that_are_no_numbers_are_not_shown() -> None:
+    with pytest.raises(ValueError, match="must be numbers") as caught:
+        LinearRegression(**BOUNDS).fit(ROWS[:2], ["secret", 1.0])
+    assert "secret" not in str(caught.value)

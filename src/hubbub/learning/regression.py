@@ -84,7 +84,10 @@ class LinearRegression(MultiOutputMixin, RegressorMixin, PrivateEstimator):  # t
             raise ParameterError(
                 "y", None, "must be given: LinearRegression requires y to be passed, but the target y is None"
             )
-        found = np.asarray(y, dtype=np.float64)
+        try:
+            found = np.asarray(y, dtype=np.float64)
+        except (TypeError, ValueError):  # numpy's words would show a value
+            raise ParameterError("y", "…", "must be numbers") from None
         if found.ndim not in (1, 2) or len(found) != rows:
             raise ParameterError("y", "…", "must have a number, or several, for each row of X")
         return (found[:, None], True) if found.ndim == 1 else (found, False)
