@@ -3,8 +3,9 @@
 Every row is a person; bounds are public and the same for all. Every seed draws a new half of the rows to train on, the
 same for all; errors are measured on the other half: one minus R squared (regression), the share of wrong labels
 (bayes), the share of the best two components' variance that is lost (components), and how far means and standard
-deviations are off in units of the latter (scaling). diffprivlib offers no delta, and its guarantee is for replacing a
-row, the number of rows being public; hubbub is asked in both relations, with and without delta. diffprivlib's noise for
+deviations are off in units of the latter (scaling). diffprivlib offers no delta; its guarantee is for replacing a row,
+the number of rows being public, but in naive Bayes, whose counts have noise for a row more or less in one class: there
+"add-remove" is the fair column. hubbub is asked in both relations, with and without delta. diffprivlib's noise for
 squares of features looks at their lower bounds alone, so its regression is less private than it says.
 """
 

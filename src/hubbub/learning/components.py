@@ -64,9 +64,9 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
         half = (high - low) / 2
         square = LOUD // 2 if self.neighbours == "replace" else round(0.6 * LOUD)
 
-        def moments(norm: Norm) -> Moments:
+        def moments(_: Norm) -> Moments:
             weights = Weights(LOUD, LOUD, square, LOUD)
-            return Moments(tuple(low), tuple(high), _sizes(half, norm), weights, self.neighbours)
+            return Moments(tuple(low), tuple(high), _sizes(half), weights, self.neighbours)
 
         plan, mechanism = quietest(moments, epsilon=self.epsilon, delta=self.delta, neighbours=self.neighbours)
         self._charge(mechanism.loss)
@@ -99,9 +99,9 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
         return np.asarray(np.asarray(X, dtype=np.float64) @ self.components_ + self.mean_)
 
 
-def _sizes(half: Floats, norm: Norm) -> tuple[int, ...]:
-    """Sizes of features by the width of their bounds: noise in the features' own units adds up to the least."""
-    share = (half / half.max()) ** (1 / 2 if norm == 2 else 2 / 3)
+def _sizes(half: Floats) -> tuple[int, ...]:
+    """Sizes of features by the width of their bounds: Gaussian noise in the features' own units adds up to the least."""
+    share = np.sqrt(half / half.max())
     return tuple(max(1, round(WHOLE * float(s))) for s in share)
 
 
