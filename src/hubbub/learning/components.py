@@ -100,7 +100,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
 
 
 def _sizes(half: Floats) -> tuple[int, ...]:
-    """Sizes of features by the width of their bounds: Gaussian noise in the features' own units adds up to the least."""
+    """Sizes of features by the width of their bounds: Gaussian noise in their own units adds up to the least."""
     share = np.sqrt(half / half.max())
     return tuple(max(1, round(WHOLE * float(s))) for s in share)
 
