@@ -6,35 +6,55 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hubbub.learning.bayes import GaussianNB
+    from hubbub.learning.components import PCA
     from hubbub.learning.descents import descend, descend_privately, descend_stochastically
     from hubbub.learning.judging import Accuracy, accuracy, best, card
     from hubbub.learning.linear import LinearSVC, LogisticRegression, PrivateERM
     from hubbub.learning.losses import Huber, HuberHinge, Logistic, MarginLoss, PointLoss
     from hubbub.learning.predicting import PrivatePredictor
+    from hubbub.learning.regression import LinearRegression
+    from hubbub.learning.scaling import StandardScaler
 
-_HOME = {
-    "Accuracy": "judging",
-    "Huber": "losses",
-    "HuberHinge": "losses",
-    "LinearSVC": "linear",
-    "Logistic": "losses",
-    "LogisticRegression": "linear",
-    "MarginLoss": "losses",
-    "PointLoss": "losses",
-    "PrivateERM": "linear",
-    "PrivatePredictor": "predicting",
-    "accuracy": "judging",
-    "best": "judging",
-    "card": "judging",
-    "descend": "descents",
-    "descend_privately": "descents",
-    "descend_stochastically": "descents",
+_ROOMS = {
+    "bayes": ("GaussianNB",),
+    "components": ("PCA",),
+    "descents": (
+        "descend",
+        "descend_privately",
+        "descend_stochastically",
+    ),
+    "judging": (
+        "Accuracy",
+        "accuracy",
+        "best",
+        "card",
+    ),
+    "linear": (
+        "LinearSVC",
+        "LogisticRegression",
+        "PrivateERM",
+    ),
+    "losses": (
+        "Huber",
+        "HuberHinge",
+        "Logistic",
+        "MarginLoss",
+        "PointLoss",
+    ),
+    "predicting": ("PrivatePredictor",),
+    "regression": ("LinearRegression",),
+    "scaling": ("StandardScaler",),
 }
+_HOME = {name: room for room, names in _ROOMS.items() for name in names}
 
 __all__ = [
+    "PCA",
     "Accuracy",
+    "GaussianNB",
     "Huber",
     "HuberHinge",
+    "LinearRegression",
     "LinearSVC",
     "Logistic",
     "LogisticRegression",
@@ -42,6 +62,7 @@ __all__ = [
     "PointLoss",
     "PrivateERM",
     "PrivatePredictor",
+    "StandardScaler",
     "accuracy",
     "best",
     "card",

@@ -40,7 +40,9 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _rows(self, rows: ArrayLike, *, first: bool) -> NDArray[np.float64]:
         """The rows as numbers, whatever they hold; their width is checked against the first ones'."""
-        found: NDArray[np.float64] = validate_data(self, rows, ensure_all_finite=False, dtype=np.float64, reset=first)
+        found: NDArray[np.float64] = validate_data(
+            self, rows, ensure_all_finite=False, dtype=np.float64, reset=first, ensure_min_samples=0
+        )
         return found
 
     def _charge(self, loss: Loss) -> None:

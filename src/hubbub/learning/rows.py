@@ -19,26 +19,26 @@ CHUNK = 256
 _FORMS = "give bounds=(low, high): two numbers, or two lists with one number a feature"
 
 
-def public_bounds(bounds: Any, features: int) -> tuple[Floats, Floats]:
+def public_bounds(bounds: Any, features: int, name: str = "bounds") -> tuple[Floats, Floats]:
     """The least and largest value of every feature, as declared; missing or crossed ones are refused.
 
     >>> public_bounds((0, [1, 2]), 2)
     (array([0., 0.]), array([1., 2.]))
     """
     if bounds is None:
-        raise ParameterError("bounds", None, "must be given: they are public and never read from data", _FORMS)
+        raise ParameterError(name, None, "must be given: they are public and never read from data", _FORMS)
     if not isinstance(bounds, tuple | list) or len(bounds) != 2:
-        raise ParameterTypeError("bounds", type(bounds).__name__, "must be a pair", _FORMS)
+        raise ParameterTypeError(name, type(bounds).__name__, "must be a pair", _FORMS)
     ends = []
     for end in bounds:
         try:
             ends.append(np.broadcast_to(np.asarray(end, dtype=np.float64), (features,)).copy())
         except (TypeError, ValueError):
-            raise ParameterError("bounds", "…", f"do not fit {features} features", _FORMS) from None
+            raise ParameterError(name, "…", f"do not fit {features} features", _FORMS) from None
     low, high = ends
     sized = (np.abs(low) <= 2.0**500) & (np.abs(high) <= 2.0**500)
     if not (sized.all() and (low < high).all() and (high - low >= 2.0**-500).all()):
-        raise ParameterError("bounds", "…", "must be finite, low < high", _FORMS)
+        raise ParameterError(name, "…", "must be finite, low < high", _FORMS)
     return low, high
 
 
