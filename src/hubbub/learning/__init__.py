@@ -6,17 +6,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hubbub.learning.kmeans import KMeans
     from hubbub.learning.linear import LinearSVC, LogisticRegression
     from hubbub.learning.losses import HuberHinge, Logistic
 
 _HOME = {
     "HuberHinge": "losses",
+    "KMeans": "kmeans",
     "LinearSVC": "linear",
     "Logistic": "losses",
     "LogisticRegression": "linear",
 }
 
-__all__ = ["HuberHinge", "LinearSVC", "Logistic", "LogisticRegression"]
+__all__ = ["HuberHinge", "KMeans", "LinearSVC", "Logistic", "LogisticRegression"]
 
 
 def __getattr__(name: str) -> Any:

@@ -71,4 +71,4 @@ def labelings(classes: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.float64
     one_hot = np.asarray(labels)[:, None] == classes[None, :]
     known = one_hot.any(axis=1)
     signs = np.where(one_hot, 1.0, -1.0) * known[:, None]
-    return signs[:, 1:] if len(classes) == 2 else signs
+    return np.asarray(signs[:, 1:] if len(classes) == 2 else signs)
