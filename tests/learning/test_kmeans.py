@@ -330,7 +330,7 @@ def test_the_plain_method_moves_towards_the_rows() -> None:
 
 def test_a_coreset_weighs_about_as_much_as_the_rows() -> None:
     points = Grid.of((0, 1), 2)(np.random.default_rng(0).random((20_000, 2)))
-    found = coreset(points, np.full(2, float(ONE)), 20_000, Allowance(4, 1e-6, "add-remove"), 1.0, Seeded())
+    found = coreset(points, np.full(2, float(ONE)), 20_000, 10, Allowance(4, 1e-6, "add-remove"), 1.0, Seeded())
     assert len(found.points) > 100
     assert found.weights.sum() == pytest.approx(20_000, rel=0.15)
 

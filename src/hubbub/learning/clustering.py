@@ -141,7 +141,7 @@ class Merging:
         between = 1 - SIZE - tree - last
         size = self.allowance.counts(SIZE).release(len(points), bits)
         seen, half = _projected(points, grid, signs) if wide else (points, grid.half)
-        leaves = padded(coreset(seen, half, size, self.allowance, tree, bits), first, half, spare)
+        leaves = padded(coreset(seen, half, size, clusters, self.allowance, tree, bits), first, half, spare)
         centres = np.rint(merged(leaves, first, seeds[0]))
         if not at_once:
             if wide:
@@ -216,7 +216,7 @@ def _projected(points: Floats, grid: Grid, signs: Floats) -> tuple[Floats, Float
 def _sums(points: Floats, own: Labels, clusters: int) -> Counts:
     found = np.zeros((clusters, points.shape[1]), np.int64)
     for part in chunks(len(points)):
-        totals(points[part], own[part], clusters, found)
+        found += totals(points[part], own[part], clusters)
     return found
 
 

@@ -15,6 +15,8 @@ from hubbub.randomness.bits import Bits
 LAST = 0.5
 """The share of a tree's allowance that its last level gets; the others share the rest."""
 LEAST_DEPTH, MOST_DEPTH = 4, 11
+LEAVES = 40
+"""For each cluster; more would only be slower."""
 FAINT = 0.8
 """Boxes of fewer rows than so many standard deviations of their count are not split."""
 FORGOTTEN = 0.25
@@ -33,7 +35,9 @@ class _Boxes(NamedTuple):
     high: Floats
 
 
-def coreset(points: Floats, half: Floats, size: float, allowance: Allowance, share: float, bits: Bits) -> Weighted:
+def coreset(
+    points: Floats, half: Floats, size: float, clusters: int, allowance: Allowance, share: float, bits: Bits
+) -> Weighted:
     """The leaves of a tree of boxes, with noisy counts and means. ``size`` is about how many points there are.
 
     Every level releases the count and, offset by offset, the sums and squares of each box's points; boxes that hold
@@ -47,7 +51,7 @@ def coreset(points: Floats, half: Floats, size: float, allowance: Allowance, sha
     width = points.shape[1]
     fine = allowance.moments(share * LAST)
     noise = math.sqrt(fine.variance) / ONE * math.sqrt(width)
-    depth = int(np.clip(math.log2(max(2.0, 0.7 * size / noise)), LEAST_DEPTH, MOST_DEPTH))
+    depth = int(np.clip(math.log2(max(2.0, min(0.7 * size / noise, LEAVES * clusters))), LEAST_DEPTH, MOST_DEPTH))
     coarse = allowance.moments(share * (1 - LAST) / depth, squares=ONE)
     least = FAINT * math.sqrt(coarse.variance) / ONE
     boxes = _Boxes(-half[None, :], half[None, :].copy())
@@ -93,15 +97,17 @@ def _descended(
     points: Floats, own: Labels, split: NDArray[np.bool_], axes: Labels, cuts: Floats
 ) -> tuple[Floats, Labels]:
     """The points of the boxes that were split, and which half each is in now."""
-    place = np.cumsum(split) - 1
-    staying = np.flatnonzero(split[own])
-    points, at = points[staying], place[own[staying]]
-    new = np.empty(len(points), np.intp)
+    place = np.where(split, np.cumsum(split) - 1, -1)
+    left, new = np.empty_like(points), np.empty_like(own)
+    end = 0
     for part in chunks(len(points)):
-        here = at[part]
-        values = points[part][np.arange(len(here)), axes[here]]
-        new[part] = 2 * here + (values > cuts[here])
-    return points, new
+        at = place[own[part]]
+        staying = np.flatnonzero(at >= 0)
+        at, start, end = at[staying], end, end + len(staying)
+        np.take(points[part], staying, axis=0, out=left[start:end])
+        values = left[start:end].ravel()[np.arange(len(at)) * points.shape[1] + axes[at]]
+        new[start:end] = 2 * at + (values > cuts[at])
+    return left[:end], new[:end]
 
 
 def _halves(boxes: _Boxes, split: NDArray[np.bool_], axes: Labels, cuts: Floats) -> _Boxes:
