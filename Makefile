@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PEERS := .venv-peers
 CORES ?= 2
 
-.PHONY: audit demo test test-long mutants reference crash screenshots lint format claims bench bench-queries bench-curator clean
+.PHONY: audit demo test test-long mutants reference crash screenshots lint format claims bench bench-queries bench-learning bench-curator clean
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -78,6 +78,10 @@ bench-queries:  ## questions on tables against peers, each in a venv of its own 
 	$(PYTHON) benchmarks/venvs.py
 	$(PEERS)-hubbub/bin/python benchmarks/groupby.py
 	$(PEERS)-hubbub/bin/python benchmarks/quantiles.py
+
+bench-learning:  ## k-means against diffprivlib and scikit-learn without privacy (hours)
+	$(PYTHON) benchmarks/venvs.py
+	$(PEERS)-hubbub/bin/python benchmarks/clustering.py
 
 bench-curator: $(VENV)/installed $(VENV)/system  ## charges and requests a second, and what time tells of rows (hours: be alone on the machine)
 	$(BIN)/python benchmarks/ledger.py

@@ -30,18 +30,15 @@ from hubbub.privacy.loss import Loss, Neighbours, check_neighbours
 from hubbub.randomness.bits import Bits
 from hubbub.randomness.choice import uniform_below
 
-FEW = 3
-"""Up to so many features a tree's leaves are merged into clusters at once; beyond, in two stages."""
 WIDE, PROJECTED = 6, 5
 """Trees over more than six features are grown on five random projections of them."""
-OVER = 3
-"""The first stage has so many times the clusters."""
-SIZE = 0.01
-"""The share of the allowance that tells how many rows there are, about."""
-AT_ONCE = (0.49, 0.5, 3)
-"""Merged at once: the shares of the tree and of the last steps, and how many those are."""
-IN_STAGES = (0.39, 0.3, 2)
-"""The same in two stages; the first stage gets the rest."""
+OVER, FAR_OVER = 3, 6
+"""The first stage has so many times the clusters: the more where rows are many."""
+MANY = 5
+"""Standard deviations of a count, times the root of the features, that many rows are for a cluster of it."""
+SIZE, TREE, FIRST, LAST = 0.01, 0.39, 0.3, 0.3
+"""The shares of the allowance that the number of rows, the tree, the first stage and the last steps get."""
+STEPS = 2
 RADIUS = 0.05
 """The share of a step that tells how far rows are from their centres."""
 NEAR = 0.95
@@ -110,10 +107,10 @@ class PlainLloyd:
 
 @dataclass(frozen=True)
 class Merging:
-    """A tree's leaves merged into clusters, in one stage or two, then noisy k-means steps on short offsets.
+    """A tree's leaves merged into many clusters, those into few, then noisy k-means steps on short offsets.
 
-    Over many features the tree sees random projections of the rows; a first stage then has several times the
-    clusters, found near the leaves, and their noisy means and counts are what is merged.
+    Over many features the tree sees random projections of the rows. A first stage has several times the clusters, found
+    from the leaves, and their noisy means and counts are what is merged.
 
     Claim: costs at most the allowance.
     Proof: the number of rows, the tree and every step are releases whose shares add up to at most 1; all else is
@@ -131,31 +128,32 @@ class Merging:
     def centres(self, points: Floats, grid: Grid, clusters: int, bits: Bits) -> Floats:
         """Centres, in steps of the grid."""
         width = points.shape[1]
-        at_once, wide = width <= FEW, width > WIDE
+        wide = width > WIDE
         shown = PROJECTED if wide else width
-        first = clusters if at_once else OVER * clusters
-        spare = _uniform((first, shown), bits)
+        spare = _uniform((FAR_OVER * clusters, shown), bits)
         seeds = uniform_below(1 << 31, 2, bits).tolist()
         signs = _signs((width, shown), bits)
-        tree, last, steps = AT_ONCE if at_once else IN_STAGES
-        between = 1 - SIZE - tree - last
         size = self.allowance.counts(SIZE).release(len(points), bits)
+        many = self._many(size, clusters, width)
         seen, half = _projected(points, grid, signs) if wide else (points, grid.half)
-        leaves = padded(coreset(seen, half, size, clusters, self.allowance, tree, bits), first, half, spare)
-        centres = np.rint(merged(leaves, first, seeds[0]))
-        if not at_once:
-            if wide:
-                own = nearest(seen, np.clip(centres, -half, half))
-                origin = np.zeros((first, width))
-                whole = self._step(points, own, origin, grid, between * 2 / 3, bits)
-                centres, between = whole.points, between / 3
-            many = self._step(points, nearest(points, centres), centres, grid, between, bits)
-            centres = merged(many, clusters, seeds[1])
-        centres = grid.within(centres)
-        for _ in range(steps):
+        leaves = padded(coreset(seen, half, size, clusters, self.allowance, TREE, bits), many, half, spare)
+        centres = np.clip(np.rint(merged(leaves, many, seeds[0])), -half, half)
+        share = FIRST
+        if wide:
+            own, origin = nearest(seen, centres), np.zeros((many, width))
+            centres = self._step(points, own, origin, grid, share * 2 / 3, bits).points
+            share /= 3
+        means = self._step(points, nearest(points, centres), centres, grid, share, bits)
+        centres = grid.within(merged(means, clusters, seeds[1]))
+        for _ in range(STEPS):
             own = nearest(points, centres)
-            centres = self._step(points, own, centres, grid, last / steps, bits).points
+            centres = self._step(points, own, centres, grid, LAST / STEPS, bits).points
         return centres
+
+    def _many(self, size: float, clusters: int, width: int) -> int:
+        """How many clusters the first stage has."""
+        noise = math.sqrt(self.allowance.moments(FIRST).variance * width) / ONE
+        return (FAR_OVER if size >= MANY * noise * FAR_OVER * clusters else OVER) * clusters
 
     def _step(self, points: Floats, own: Labels, centres: Floats, grid: Grid, share: float, bits: Bits) -> Weighted:
         """Noisy means of clusters, as offsets from where their centres are, and noisy counts."""
