@@ -86,15 +86,18 @@ def test_one_row_moves_a_step_by_what_is_paid_for(
 
 
 @pytest.mark.parametrize("norm", [1, 2])
-def test_the_sensitivities_are_reached(norm: int) -> None:
+@pytest.mark.parametrize("count", [ONE // 2, ONE])
+def test_the_sensitivities_are_reached(norm: int, count: int) -> None:
     """So that a smaller one would fail the test above: opposite rows of one cluster, or of two."""
     points, centres = np.array([[9.0, 0.0], [-9.0, 0.0]]), np.array([[0.0, 0.0], [0.0, 5.0]])
-    one = gathered(points[:1], np.array([0]), centres, np.array([9.0, 9.0]), norm=norm)
-    same = gathered(points[1:], np.array([0]), centres, np.array([9.0, 9.0]), norm=norm)
-    other = gathered(points[1:] + np.array([0.0, 5.0]), np.array([1]), centres, np.array([9.0, 9.0]), norm=norm)
+    one = gathered(points[:1], np.array([0]), centres, np.array([9.0, 9.0]), norm=norm, count=count)
+    same = gathered(points[1:], np.array([0]), centres, np.array([9.0, 9.0]), norm=norm, count=count)
+    other = gathered(
+        points[1:] + np.array([0.0, 5.0]), np.array([1]), centres, np.array([9.0, 9.0]), norm=norm, count=count
+    )
     delta = 1e-6 if norm == 2 else 0.0
-    removed = Allowance(1, delta, "add-remove").moments(1.0).apart(one, 0 * one)
-    replaced = Allowance(1, delta, "replace").moments(1.0)
+    removed = Allowance(1, delta, "add-remove").moments(1.0, count=count).apart(one, 0 * one)
+    replaced = Allowance(1, delta, "replace").moments(1.0, count=count)
     assert 0.999 < removed <= 1
     assert 0.999 < max(replaced.apart(one, same), replaced.apart(one, other)) <= 1
 
