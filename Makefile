@@ -79,9 +79,9 @@ bench-queries:  ## questions on tables against peers, each in a venv of its own 
 	$(PEERS)-hubbub/bin/python benchmarks/groupby.py
 	$(PEERS)-hubbub/bin/python benchmarks/quantiles.py
 
-bench-learning:  ## models against diffprivlib's and plain ones, on the data of ../shared/data (half an hour)
+bench-learning:  ## models against diffprivlib's and plain ones, on the data of ../shared/data (hours)
 	$(PYTHON) benchmarks/venvs.py
-	$(PEERS)-hubbub/bin/python benchmarks/regression.py
+	$(PEERS)-hubbub/bin/python benchmarks/learning.py
 
 bench-curator: $(VENV)/installed $(VENV)/system  ## charges and requests a second, and what time tells of rows (hours: be alone on the machine)
 	$(BIN)/python benchmarks/ledger.py

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from hubbub.learning.components import PCA
     from hubbub.learning.descents import descend, descend_privately, descend_stochastically
     from hubbub.learning.judging import Accuracy, accuracy, best, card
+    from hubbub.learning.kmeans import KMeans
     from hubbub.learning.linear import LinearSVC, LogisticRegression, PrivateERM
     from hubbub.learning.losses import Huber, HuberHinge, Logistic, MarginLoss, PointLoss
     from hubbub.learning.predicting import PrivatePredictor
@@ -30,6 +31,7 @@ _ROOMS = {
         "best",
         "card",
     ),
+    "kmeans": ("KMeans",),
     "linear": (
         "LinearSVC",
         "LogisticRegression",
@@ -54,6 +56,7 @@ __all__ = [
     "GaussianNB",
     "Huber",
     "HuberHinge",
+    "KMeans",
     "LinearRegression",
     "LinearSVC",
     "Logistic",
