@@ -2,11 +2,11 @@
 
 from mutants.bug import Bug
 
-MINIMISERS = "tests/learning/test_minimisers.py"
-LINEAR = "tests/learning/test_linear.py"
-PREDICTING = "tests/learning/test_predicting.py"
-JUDGING = "tests/learning/test_judging.py"
-OBJECTIVE = "src/hubbub/learning/objective.py"
+MINIMISERS = ("tests/learning/test_minimisers.py",)
+LINEAR = ("tests/learning/test_linear.py",)
+PREDICTING = ("tests/learning/test_predicting.py",)
+JUDGING = ("tests/learning/test_judging.py",)
+OBJECTIVE = "learning/objective.py"
 
 BUGS = [
     Bug(
@@ -40,63 +40,63 @@ BUGS = [
     ),
     Bug(
         "output perturbation forgets that replacing moves twice",
-        "src/hubbub/learning/output.py",
+        "learning/output.py",
         "moved = (people * point_loss.slope + 2 * INEXACT)",
         "moved = (point_loss.slope + 2 * INEXACT)",
         MINIMISERS,
     ),
     Bug(
         "a minimiser is believed before it is certified",
-        "src/hubbub/learning/minimising.py",
+        "learning/minimising.py",
         "if float(np.linalg.norm(slope)) <= INEXACT / 4 and",
         "if float(np.linalg.norm(slope)) <= 100 * INEXACT or",
         MINIMISERS,
     ),
     Bug(
         "descent spends each step's price once",
-        "src/hubbub/learning/descending.py",
+        "learning/descending.py",
         "math.sqrt((mu**2 - counting.mu**2) / times)",
         "math.sqrt(mu**2 - counting.mu**2)",
         MINIMISERS,
     ),
     Bug(
         "the notes' constant under replacement",
-        "src/hubbub/learning/exponential.py",
+        "learning/exponential.py",
         "reach = people * point_loss.slope * far",
         "reach = point_loss.slope * far",
         LINEAR,
     ),
     Bug(
         "rows are not shortened",
-        "src/hubbub/learning/rows.py",
+        "learning/rows.py",
         "            by = np.maximum(lengths, self.longest)\n",
         "            by = np.full(len(scaled), self.longest)\n",
-        "tests/learning/test_rows.py",
+        ("tests/learning/test_rows.py",),
     ),
     Bug(
         "a model is trained before it is paid for",
-        "src/hubbub/learning/linear.py",
+        "learning/linear.py",
         "        self._charge(mechanism.loss)\n        return mechanism\n",
         "        return mechanism\n",
         LINEAR,
     ),
     Bug(
         "a failing copy tells of its rows",
-        "src/hubbub/learning/predicting.py",
+        "learning/predicting.py",
         "        except Exception:  # whatever it was, it may tell of a row\n            return None\n",
         "        except ZeroDivisionError:\n            return None\n",
         PREDICTING,
     ),
     Bug(
         "many predictions at the price of one",
-        "src/hubbub/learning/predicting.py",
+        "learning/predicting.py",
         "self._charge(self._mechanism.loss * len(rows))",
         "self._charge(self._mechanism.loss)",
         PREDICTING,
     ),
     Bug(
         "right and wrong counts under replacement at half the noise",
-        "src/hubbub/learning/judging.py",
+        "learning/judging.py",
         'Laplace(1 if neighbours == "add-remove" else 2, epsilon',
         "Laplace(1, epsilon",
         JUDGING,
