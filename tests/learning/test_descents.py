@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from learning.bits import Repeated
+from support import SeededBits
 
 from hubbub.audit import replay
 from hubbub.errors import ParameterError
@@ -41,13 +41,13 @@ def test_theorem_12_holds_for_the_average(steps: int, radius: float) -> None:
 
 
 def test_one_row_a_step_gets_there_too() -> None:
-    path = descend_stochastically(gradients, SCALED, np.zeros(3), steps=4000, size=0.05, radius=5, bits=Repeated())
+    path = descend_stochastically(gradients, SCALED, np.zeros(3), steps=4000, size=0.05, radius=5, bits=SeededBits(0))
     assert risk(path.mean(axis=0)) < best(5) + 0.1
 
 
 def test_noisy_descent_learns_and_tells_its_price() -> None:
     path, loss = descend_privately(
-        gradients, SCALED, np.zeros(3), steps=50, size=0.5, radius=5, clip=1, epsilon=2, delta=1e-5, bits=Repeated()
+        gradients, SCALED, np.zeros(3), steps=50, size=0.5, radius=5, clip=1, epsilon=2, delta=1e-5, bits=SeededBits(0)
     )
     assert loss.neighbours == "replace"
     assert 1.99 < loss.epsilon(1e-5) <= 2
@@ -105,7 +105,7 @@ def test_excess_risk_falls_with_rows_as_foretold() -> None:
                 clip=1,
                 epsilon=0.5,
                 delta=1e-5,
-                bits=Repeated(seed),
+                bits=SeededBits(seed),
             )
             exact = descend(lambda w, r=rows: gradients(w, r).mean(axis=0), np.zeros(5), steps=100, size=0.4, radius=3)
             found.append(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from learning.bits import Repeated
+from support import SeededBits
 
 import hubbub as hb
 from hubbub.audit import audit
@@ -202,7 +202,7 @@ def test_tables_that_are_no_neighbours_are_seen() -> None:
 
 def test_a_term_is_drawn_fine_enough() -> None:
     m = ObjectivePerturbation(Logistic(), epsilon=1, delta=1e-6, width=2)
-    draws = np.array([m._term(Repeated(s)) for s in range(400)]).ravel()
+    draws = np.array([m._term(SeededBits(s)) for s in range(400)]).ravel()
     assert abs(draws.std() / m.spread - 1) < 0.15
     assert Fraction(draws[0]).denominator >= 2**40
     with pytest.raises(ParameterError, match="too small"):

@@ -8,6 +8,7 @@ import pytest
 from sklearn.linear_model import LinearRegression as Plain
 from support import SeededBits
 
+from hubbub.errors import DataTypeError
 from hubbub.learning import LinearRegression
 
 GENERATOR = np.random.default_rng(5)
@@ -73,6 +74,6 @@ def test_collinear_columns_do_not_blow_up() -> None:
 
 
 def test_targets_that_are_no_numbers_are_not_shown() -> None:
-    with pytest.raises(ValueError, match="must be numbers") as caught:
+    with pytest.raises(DataTypeError, match="must be a number") as caught:
         LinearRegression(**BOUNDS).fit(ROWS[:2], ["secret", 1.0])
     assert "secret" not in str(caught.value)

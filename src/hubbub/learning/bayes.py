@@ -7,8 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from hubbub.errors import ParameterError
 from hubbub.learning.estimating import PrivateEstimator, declared_classes
@@ -60,16 +59,7 @@ class GaussianNB(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
 
     def fit(self, X: ArrayLike, y: ArrayLike, *, bits: Bits = SECURE) -> Self:  # noqa: N803
         """Pays, then releases the totals of every class at once."""
-        rows = self._rows(X, first=True)
-        if y is None:
-            raise ParameterError(
-                "y", None, "must be given: GaussianNB requires y to be passed, but the target y is None"
-            )
-        labels = column_or_1d(y, warn=True)
-        if len(labels) != len(rows):
-            raise ParameterError("y", "…", "must have a label for each row of X")
-        if isinstance(self.classes, str):
-            check_classification_targets(labels)
+        rows, labels = self._labelled(X, y)
         self.classes_ = declared_classes(self.classes, labels)
         if not len(self.classes_):
             raise ParameterError("classes", self.classes, "are none, as no label occurs", "declare them")

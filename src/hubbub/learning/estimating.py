@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hubbub.errors import MissingExtra, ParameterError, ParameterTypeError
+from hubbub.errors import DataTypeError, MissingExtra, ParameterError, ParameterTypeError
 from hubbub.privacy.budget import Budget
 from hubbub.privacy.loss import Loss
 
 try:
     from sklearn.base import BaseEstimator
-    from sklearn.utils.validation import validate_data
+    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.validation import column_or_1d, validate_data
 except ImportError as missing:  # pragma: no cover
     raise MissingExtra("learn") from missing
 
@@ -41,9 +42,20 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     def _rows(self, rows: ArrayLike, *, first: bool) -> NDArray[np.float64]:
         """The rows as numbers, whatever they hold; their width is checked against the first ones'."""
         found: NDArray[np.float64] = validate_data(
-            self, rows, ensure_all_finite=False, dtype=np.float64, reset=first, ensure_min_samples=0
+            self, _quoted_by_nobody(rows), ensure_all_finite=False, dtype=np.float64, reset=first, ensure_min_samples=0
         )
         return found
+
+    def _labelled(self, rows: ArrayLike, labels: Any) -> tuple[NDArray[np.float64], NDArray[Any]]:
+        """Rows to train on, and one label each, whatever it is."""
+        table = self._rows(rows, first=True)
+        if labels is None:
+            requirement = f"must be given: {type(self).__name__} requires y to be passed, but the target y is None"
+            raise ParameterError("y", None, requirement)
+        column: NDArray[Any] = column_or_1d(labels, warn=True)
+        if len(column) != len(table):
+            raise ParameterError("y", f"{len(column)} labels", f"must be one for each of {len(table)} rows")
+        return table, column
 
     def _charge(self, loss: Loss) -> None:
         """Takes the price out of the budget, where there is one, before any row is used."""
@@ -54,6 +66,25 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         self.loss_ = loss
 
 
+def numbers(name: str, values: Any) -> NDArray[np.float64]:
+    """The values as floats; what is no number is refused in words that do not quote it, as numpy's would."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataTypeError(f"{name}: every argument must be a number, or a string that is a number") from None
+
+
+def _quoted_by_nobody(rows: Any) -> Any:
+    """The same rows, with those that hold objects or text made numbers."""
+    if hasattr(rows, "toarray") or getattr(getattr(rows, "dtype", None), "kind", "O") not in "OUS":
+        return rows
+    try:
+        plain = np.asarray(rows)
+    except ValueError:  # of unequal lengths: scikit-learn says so
+        return rows
+    return numbers("X", plain) if plain.dtype.kind in "OUS" else rows
+
+
 def declared_classes(classes: Any, labels: NDArray[Any]) -> NDArray[Any]:
     """The classes somebody declared, or those that occur where that was said to be public."""
     if classes is None:
@@ -61,6 +92,8 @@ def declared_classes(classes: Any, labels: NDArray[Any]) -> NDArray[Any]:
     if isinstance(classes, str):
         if classes != "public":
             raise ParameterError("classes", classes, "is not a declaration", _CLASSES)
+        if len(labels):
+            check_classification_targets(labels)
         return np.unique(labels)
     found = np.unique(np.asarray(classes))
     if len(found) < 2:

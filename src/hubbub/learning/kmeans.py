@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from hubbub.errors import DataTypeError, ParameterError
 from hubbub.learning.clustering import Merging, PlainLloyd
@@ -83,7 +83,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator
         """Finds centres, once, at the stated price. ``y`` is not used."""
         clusters = count("n_clusters", self.n_clusters)
         method = self._method()
-        rows: Floats = validate_data(self, X, ensure_all_finite=False, dtype=np.float64, ensure_min_samples=0)
+        rows = self._rows(X, first=True)
         if len(rows) > MOST_ROWS:
             raise DataTypeError(f"more than {MOST_ROWS} rows; their sums would not be exact")
         self._grid = Grid.of(self.bounds, rows.shape[1])
@@ -104,7 +104,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator
 
     def _seen(self, rows: ArrayLike) -> Floats:
         check_is_fitted(self)
-        return self._grid(validate_data(self, rows, ensure_all_finite=False, dtype=np.float64, reset=False))
+        return self._grid(self._rows(rows, first=False))
 
     def predict(self, X: ArrayLike) -> NDArray[np.intp]:  # noqa: N803
         """The centre nearest to each row, brought within the bounds."""

@@ -7,12 +7,11 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from hubbub.errors import ParameterError, ParameterTypeError
 from hubbub.learning.descending import NoisyDescent
-from hubbub.learning.estimating import PrivateEstimator, declared_classes, labelings
+from hubbub.learning.estimating import PrivateEstimator, declared_classes, labelings, numbers
 from hubbub.learning.exponential import ExponentialMinimiser
 from hubbub.learning.losses import Huber, HuberHinge, Logistic, MarginLoss, PointLoss
 from hubbub.learning.minimising import MOST_ROWS
@@ -129,9 +128,7 @@ class _LinearClassifier(ClassifierMixin, _Linear):  # type: ignore[misc]
 
     def fit(self, X: ArrayLike, y: ArrayLike, *, bits: Bits = SECURE) -> Self:  # noqa: N803
         """Trains on rows and labels, once, at the stated price."""
-        rows, labels = validate_data(self, X, y, ensure_all_finite=False, dtype=np.float64, ensure_min_samples=0)
-        if len(labels):
-            check_classification_targets(labels)
+        rows, labels = self._labelled(X, y)
         encoding = self._encoded(rows.shape[1])
         self.classes_ = declared_classes(self.classes, labels)
         if len(self.classes_) < 2:  # one public class: nothing is learnt and nothing is paid
@@ -239,7 +236,8 @@ class PrivateERM(RegressorMixin, _Linear):  # type: ignore[misc]
 
     def fit(self, X: ArrayLike, y: ArrayLike, *, bits: Bits = SECURE) -> Self:  # noqa: N803
         """Trains on rows and targets, once, at the stated price."""
-        rows, found = validate_data(self, X, y, ensure_all_finite=False, dtype=np.float64, ensure_min_samples=0)
+        rows, found = self._labelled(X, y)
+        numeric = numbers("y", found)
         loss = Huber() if self.loss is None else self.loss
         if not isinstance(loss, PointLoss):
             raise ParameterTypeError("loss", type(loss).__name__, "must be a PointLoss", "such as Huber()")
@@ -247,7 +245,7 @@ class PrivateERM(RegressorMixin, _Linear):  # type: ignore[misc]
         encoding = self._encoded(rows.shape[1], self.longest)
         mechanism = self._paid(loss, encoding, 1, len(rows))
         self._middle, self._half = (low[0] + high[0]) / 2, (high[0] - low[0]) / 2
-        targets = clamped(np.asarray(found, dtype=np.float64).reshape(-1, 1), low, high)
+        targets = clamped(numeric[:, None], low, high)
         labels = np.clip((targets - self._middle) / self._half, -1, 1)
         labels = np.sign(labels) if isinstance(loss, MarginLoss) else labels
         return self._fitted(encoding, mechanism.release((encoding(rows), labels), bits))

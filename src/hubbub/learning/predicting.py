@@ -8,10 +8,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone, is_classifier
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from hubbub.errors import ParameterTypeError
-from hubbub.learning.estimating import PrivateEstimator, declared_classes
+from hubbub.learning.estimating import PrivateEstimator, declared_classes, numbers
 from hubbub.learning.rows import public_bounds
 from hubbub.mechanisms import Laplace, NoisyMax
 from hubbub.numeric.rational import Number, count, positive
@@ -58,7 +58,7 @@ class PrivatePredictor(PrivateEstimator):
         """Trains the copies. Nothing is released and nothing is paid."""
         if not hasattr(self.model, "fit"):
             raise ParameterTypeError("model", type(self.model).__name__, "must have fit and predict")
-        rows, targets = validate_data(self, X, y, ensure_all_finite=False, dtype=np.float64, ensure_min_samples=0)
+        rows, targets = self._labelled(X, y)
         many = count("parts", self.parts)
         self._classifies = is_classifier(self.model)
         if self._classifies:
@@ -70,7 +70,8 @@ class PrivatePredictor(PrivateEstimator):
         else:
             (low,), (high,) = public_bounds(self.target_bounds, 1)
             self._low, self._high = float(low), float(high)
-            known = np.isfinite(np.asarray(targets, dtype=np.float64))
+            targets = numbers("y", targets)
+            known = np.isfinite(targets)
             reach = math.nextafter((self._high - self._low) / many * (1 + 1e-9), math.inf)
             self._mechanism = Laplace(reach, epsilon=self.epsilon_per_query, neighbours=self.neighbours, max_length=1)
         finite = np.nan_to_num(rows, nan=0.0, posinf=1e9, neginf=-1e9)

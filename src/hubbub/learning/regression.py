@@ -11,7 +11,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from hubbub.errors import ParameterError
-from hubbub.learning.estimating import PrivateEstimator
+from hubbub.learning.estimating import PrivateEstimator, numbers
 from hubbub.learning.moments import WHOLE, Moments, Norm, Totals, Weights, means, quietest
 from hubbub.learning.rows import Floats, public_bounds
 from hubbub.numeric.rational import Number
@@ -84,10 +84,7 @@ class LinearRegression(MultiOutputMixin, RegressorMixin, PrivateEstimator):  # t
             raise ParameterError(
                 "y", None, "must be given: LinearRegression requires y to be passed, but the target y is None"
             )
-        try:
-            found = np.asarray(y, dtype=np.float64)
-        except (TypeError, ValueError):  # numpy's words would show a value
-            raise ParameterError("y", "…", "must be numbers") from None
+        found = numbers("y", y)
         if found.ndim not in (1, 2) or len(found) != rows:
             raise ParameterError("y", "…", "must have a number, or several, for each row of X")
         return (found[:, None], True) if found.ndim == 1 else (found, False)
