@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.exceptions import DataConversionWarning
 
 import hubbub as hb
 from hubbub.audit import replay
@@ -72,3 +73,11 @@ def test_a_card_tells_what_is_public() -> None:
     assert str(measured) in text
     pure = LogisticRegression(epsilon=1, bounds=(0, 1), classes=[0, 1]).fit(np.zeros((5, 1)), [0, 1, 0, 1, 0])
     assert "epsilon 1," in card(pure, title="t")
+
+
+def test_a_column_of_labels_is_a_list_of_labels() -> None:
+    with pytest.warns(DataConversionWarning):
+        found = accuracy(Says(1), ROWS, LABELS[:, None], epsilon=5)
+    assert abs(found.value - 0.9) < 0.05
+    with pytest.raises(ParameterError, match="1d"):
+        accuracy(Says(1), ROWS, np.stack([LABELS, LABELS], axis=1), epsilon=5)

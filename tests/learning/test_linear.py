@@ -125,7 +125,7 @@ def test_what_it_costs_is_paid_before_a_row_is_seen() -> None:
         ({"method": "gradient", "delta": 0.0}, "delta"),
         ({"method": "gradient", "radius": 1e9}, "radius"),
         ({"method": "exponential", "radius": -1}, "radius"),
-        ({"regularisation": 1e-9}, "weight"),
+        ({"regularisation": 1e-9}, "regularisation"),
         ({"neighbours": "some"}, "neighbours"),
         ({"budget": 3}, "budget"),
     ],

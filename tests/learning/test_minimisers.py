@@ -18,7 +18,7 @@ from hubbub.learning import minimising
 from hubbub.learning.descending import NoisyDescent
 from hubbub.learning.exponential import ExponentialMinimiser
 from hubbub.learning.losses import Huber, HuberHinge, Logistic, PointLoss
-from hubbub.learning.minimising import INEXACT, gradient, minimiser
+from hubbub.learning.minimising import gradient, inexact, minimiser
 from hubbub.learning.objective import ObjectivePerturbation
 from hubbub.learning.output import OutputPerturbation
 from hubbub.learning.rows import Encoding
@@ -72,7 +72,7 @@ def test_minimisers_have_the_gradient_they_certify(
             g + mpmath.mpf(weight) * mpmath.mpf(a) + mpmath.mpf(b)
             for g, a, b in zip(true_gradient(loss, rows, labels, w), w, term, strict=True)
         ]
-        assert mpmath.sqrt(sum(s**2 for s in slope)) <= INEXACT
+        assert mpmath.sqrt(sum(s**2 for s in slope)) <= inexact(loss)
 
 
 def test_one_that_is_not_found_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,7 +174,7 @@ def test_minimisers_of_neighbours_are_as_near_as_output_perturbation_says(neighb
             minimiser(Logistic(), rows, labels, weight, np.zeros(3))
             - minimiser(Logistic(), *other, weight, np.zeros(3))
         )
-        assert apart <= people / weight + 2 * INEXACT / weight
+        assert apart <= people / weight + 2 * inexact(Logistic()) / weight
         nearest = max(nearest, apart * weight / people)
     assert nearest > 0.3
 
@@ -207,3 +207,37 @@ def test_a_term_is_drawn_fine_enough() -> None:
     assert Fraction(draws[0]).denominator >= 2**40
     with pytest.raises(ParameterError, match="too small"):
         ObjectivePerturbation(Logistic(), epsilon=1e-9, delta=1e-9, width=2)
+
+
+class Steep(Huber):
+    """An honest loss of great slope."""
+
+    slope = 1e5
+
+    def derivative(self, scores: Any, labels: Any) -> Any:
+        return np.clip(scores - labels, -1e5, 1e5)
+
+
+def test_steep_losses_are_minimised_on_many_rows_too() -> None:
+    loss = Steep(0.5)
+    assert inexact(loss) > 1e7 * gradient(loss, np.zeros((1, 1)), np.zeros(1), np.zeros(1))[1]
+    assert np.isfinite(minimiser(loss, np.zeros((5000, 1)), np.zeros(5000), 100.0, np.ones(1))).all()
+
+
+@pytest.mark.parametrize("bound", ["slope", "curvature", "rounding"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_losses_that_declare_no_numbers_are_refused(bound: str, kind: str) -> None:
+    for wrong in (math.nan, math.inf, -1.0):
+        broken = type("Broken", (Huber,), {bound: wrong})(0.5)
+        with pytest.raises(ParameterError, match="loss"):
+            made(kind, broken, 1.0, "add-remove")
+
+
+def test_light_regularisers_and_too_many_classes_are_refused() -> None:
+    for kind in (ObjectivePerturbation, OutputPerturbation):
+        with pytest.raises(ParameterError, match="regularisation"):
+            kind(Logistic(), epsilon=40, delta=1e-6, width=1, weight=1e-5)
+    with pytest.raises(ParameterError, match="classes"):
+        ObjectivePerturbation(Logistic(), epsilon=1, delta=1e-6, width=1, labelings=201)
+    with pytest.raises(ParameterError, match="radius"):
+        ExponentialMinimiser(Logistic(), epsilon=1, width=1, radius=1e-9)

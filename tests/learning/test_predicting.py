@@ -101,3 +101,16 @@ def test_bad_parameters_are_refused() -> None:
         PrivatePredictor(LogisticRegression()).fit(*data(10))
     with pytest.raises(ParameterError, match="bounds"):
         PrivatePredictor(LinearRegression()).fit(*data(10))
+
+
+def test_bounds_far_from_nought_are_as_private(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(predicting, "uniform_below", lambda many, n, _: np.arange(n) % many)
+    rows, _ = data(400)
+
+    def run(targets: Any) -> Any:
+        model = PrivatePredictor(LinearRegression(), target_bounds=(1e15, 1e15 + 1), parts=4)
+        return model.fit(rows, targets).predict([[0.1, 0.2]])
+
+    low = np.full(400, 1e15)
+    report = replay(run, low, np.append(low[:-1], 1e15 + 1))
+    assert report.holds, str(report)

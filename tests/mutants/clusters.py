@@ -78,10 +78,9 @@ BUGS = [
     Bug(
         "looks first, pays then",
         "learning/kmeans.py",
-        "        self._charge(method.loss)\n"
-        "        self._centres = method.centres(self._grid(rows), self._grid, clusters, bits)",
-        "        self._centres = method.centres(self._grid(rows), self._grid, clusters, bits)\n"
-        "        self._charge(method.loss)",
+        "        self._charge(method.loss)\n        self._grid = grid\n",
+        "        method.centres(grid(rows), grid, clusters, bits)\n"
+        "        self._charge(method.loss)\n        self._grid = grid\n",
         KMEANS,
     ),
 ]

@@ -41,15 +41,15 @@ BUGS = [
     Bug(
         "output perturbation forgets that replacing moves twice",
         "learning/output.py",
-        "moved = (people * point_loss.slope + 2 * INEXACT)",
-        "moved = (point_loss.slope + 2 * INEXACT)",
+        "moved = (people * checked(point_loss).slope + 2",
+        "moved = (checked(point_loss).slope + 2",
         MINIMISERS,
     ),
     Bug(
         "a minimiser is believed before it is certified",
         "learning/minimising.py",
-        "if float(np.linalg.norm(slope)) <= INEXACT / 4 and",
-        "if float(np.linalg.norm(slope)) <= 100 * INEXACT or",
+        "if float(np.linalg.norm(slope)) <= short / 4 and",
+        "if float(np.linalg.norm(slope)) <= 100 * short or",
         MINIMISERS,
     ),
     Bug(
@@ -62,8 +62,8 @@ BUGS = [
     Bug(
         "the notes' constant under replacement",
         "learning/exponential.py",
-        "reach = people * point_loss.slope * far",
-        "reach = point_loss.slope * far",
+        "reach = people * checked(point_loss).slope * far",
+        "reach = checked(point_loss).slope * far",
         LINEAR,
     ),
     Bug(

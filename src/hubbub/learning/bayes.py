@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hubbub.errors import ParameterError
 from hubbub.learning.estimating import PrivateEstimator, declared_classes
+from hubbub.learning.given import places
 from hubbub.learning.moments import WHOLE, Moments, Norm, Totals, quietest
 from hubbub.learning.rows import Floats, public_bounds
 from hubbub.learning.scaling import column_weights, variances
@@ -60,19 +61,20 @@ class GaussianNB(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
     def fit(self, X: ArrayLike, y: ArrayLike, *, bits: Bits = SECURE) -> Self:  # noqa: N803
         """Pays, then releases the totals of every class at once."""
         rows, labels = self._labelled(X, y)
-        self.classes_ = declared_classes(self.classes, labels)
-        if not len(self.classes_):
+        classes = declared_classes(self.classes, labels)
+        if not len(classes):
             raise ParameterError("classes", self.classes, "are none, as no label occurs", "declare them")
         low, high = public_bounds(self.bounds, rows.shape[1])
 
         def moments(norm: Norm) -> Moments:
             weights = column_weights(norm, self.neighbours, len(low))
             sizes = (WHOLE,) * len(low)
-            return Moments(tuple(low), tuple(high), sizes, weights, self.neighbours, len(self.classes_))
+            return Moments(tuple(low), tuple(high), sizes, weights, self.neighbours, len(classes))
 
         plan, mechanism = quietest(moments, epsilon=self.epsilon, delta=self.delta, neighbours=self.neighbours)
         self._charge(mechanism.loss)
-        released = mechanism.release(plan.totals(rows, _numbered(labels, self.classes_)), bits)
+        self.classes_ = classes
+        released = mechanism.release(plan.totals(rows, places(self.classes_, labels)), bits)
         return self._laws(plan.read(released, len(rows)), plan.noise(mechanism), low, high)
 
     def _laws(self, totals: list[Totals], noise: Totals, low: Floats, high: Floats) -> Self:
@@ -117,11 +119,3 @@ class GaussianNB(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         likeliest = self.predict_joint_log_proba(X).argmax(axis=1)
         found: NDArray[Any] = self.classes_[likeliest]
         return found
-
-
-def _numbered(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
-    """The place of each label among the classes, -1 for those that are not declared."""
-    found = np.full(len(labels), -1, dtype=np.intp)
-    for k, name in enumerate(classes):
-        found[labels == name] = k
-    return found

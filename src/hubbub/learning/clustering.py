@@ -165,7 +165,7 @@ class Merging:
         noisy = mechanism.release(gathered(points, own, centres, reach, norm=norm, count=weight), bits)
         spread = math.sqrt(mechanism.variance)
         counts, faint = noisy[:, 0] / weight, 2 * spread / weight
-        safe = np.maximum(counts, faint)[:, None]
+        safe = np.maximum(np.maximum(counts, faint), 1e-300)[:, None]
         offsets = noisy[:, 1:] / ONE / safe
         noise = width * (spread / ONE / safe[:, 0]) ** 2
         moved = np.maximum(0.0, 1 - noise / np.maximum(1e-300, np.einsum("ij,ij->i", offsets, offsets)))

@@ -51,7 +51,9 @@ def coreset(
     width = points.shape[1]
     fine = allowance.moments(share * LAST)
     noise = math.sqrt(fine.variance) / ONE * math.sqrt(width)
-    depth = int(np.clip(math.log2(max(2.0, min(0.7 * size / noise, LEAVES * clusters))), LEAST_DEPTH, MOST_DEPTH))
+    depth = int(
+        np.clip(math.log2(max(2.0, min(0.7 * size / max(noise, 1e-300), LEAVES * clusters))), LEAST_DEPTH, MOST_DEPTH)
+    )
     coarse = allowance.moments(share * (1 - LAST) / depth, squares=ONE)
     least = FAINT * math.sqrt(coarse.variance) / ONE
     boxes = _Boxes(-half[None, :], half[None, :].copy())

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hubbub.errors import ParameterError
-from hubbub.learning.losses import PointLoss
+from hubbub.learning.losses import PointLoss, checked
 from hubbub.learning.minimising import MOST_ROWS, UNIT, gradient
 from hubbub.learning.objective import tables_apart
 from hubbub.learning.rows import CHUNK, Floats
@@ -37,7 +37,7 @@ class NoisyDescent(Mechanism):
     Proof: a step sees the data through one sum of gradients: one person moves it by at most the slope (twice where
         one is replaced), and rounding by less than the slack that is added to that; all labelings' sums are one vector.
         Gaussians compose, adaptively too, in squares (DRS22, Corollary 3.3); the rest is post-processing.
-    Assumes: rows of length at most 1, at most MOST_ROWS of them.
+    Assumes: rows of length at most 1, at most MOST_ROWS of them; the loss keeps the bounds it declares.
     """
 
     point_loss: PointLoss
@@ -75,7 +75,7 @@ class NoisyDescent(Mechanism):
             raise ParameterError("radius", radius, "must be at most 2**20")
         mu = largest_mu(price, failure) * (1 - 1e-9)
         counting = Gaussian(1, sigma=1 / (mu * math.sqrt(COUNTED)), neighbours=neighbours)
-        off = 4 * (point_loss.rounding + point_loss.curvature * far + (CHUNK + 10) * point_loss.slope) * UNIT
+        off = 4 * (checked(point_loss).rounding + point_loss.curvature * far + (CHUNK + 10) * point_loss.slope) * UNIT
         moved = math.sqrt(many) * (people * point_loss.slope + 2 * MOST_ROWS * off)
         left = math.sqrt((mu**2 - counting.mu**2) / times) * (1 - 1e-9)
         stepping = Gaussian(moved, sigma=moved / left * (1 + 1e-6), neighbours=neighbours, max_length=many * columns)

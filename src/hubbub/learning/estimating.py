@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hubbub.errors import DataTypeError, MissingExtra, ParameterError, ParameterTypeError
+from hubbub.errors import MissingExtra, ParameterError, ParameterTypeError
+from hubbub.learning.given import labels_of, numbers, places
 from hubbub.privacy.budget import Budget
 from hubbub.privacy.loss import Loss
 
 try:
     from sklearn.base import BaseEstimator
     from sklearn.utils.multiclass import check_classification_targets
-    from sklearn.utils.validation import column_or_1d, validate_data
+    from sklearn.utils.validation import validate_data
 except ImportError as missing:  # pragma: no cover
     raise MissingExtra("learn") from missing
 
@@ -41,9 +42,15 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _rows(self, rows: ArrayLike, *, first: bool) -> NDArray[np.float64]:
         """The rows as numbers, whatever they hold; their width is checked against the first ones'."""
-        found: NDArray[np.float64] = validate_data(
-            self, _quoted_by_nobody(rows), ensure_all_finite=False, dtype=np.float64, reset=first, ensure_min_samples=0
-        )
+        if hasattr(rows, "toarray"):  # scikit-learn says what to do with sparse ones
+            validate_data(self, rows, reset=first)
+        found = numbers("X", rows)
+        if found.ndim != 2:
+            requirement = "must be a table. Reshape your data: one line a person, one column a feature"
+            raise ParameterError("X", f"{found.ndim} dimensions", requirement)
+        if not found.shape[1]:
+            raise ParameterError("X", "…", f"0 feature(s) (shape={found.shape}) while a minimum of 1 is required.")
+        validate_data(self, rows, skip_check_array=True, reset=first)
         return found
 
     def _labelled(self, rows: ArrayLike, labels: Any) -> tuple[NDArray[np.float64], NDArray[Any]]:
@@ -52,9 +59,9 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         if labels is None:
             requirement = f"must be given: {type(self).__name__} requires y to be passed, but the target y is None"
             raise ParameterError("y", None, requirement)
-        column: NDArray[Any] = column_or_1d(labels, warn=True)
+        column = labels_of(labels)
         if len(column) != len(table):
-            raise ParameterError("y", f"{len(column)} labels", f"must be one for each of {len(table)} rows")
+            raise ParameterError("y", "…", "must have one label for each row of X")
         return table, column
 
     def _charge(self, loss: Loss) -> None:
@@ -66,25 +73,6 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         self.loss_ = loss
 
 
-def numbers(name: str, values: Any) -> NDArray[np.float64]:
-    """The values as floats; what is no number is refused in words that do not quote it, as numpy's would."""
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DataTypeError(f"{name}: every argument must be a number, or a string that is a number") from None
-
-
-def _quoted_by_nobody(rows: Any) -> Any:
-    """The same rows, with those that hold objects or text made numbers."""
-    if hasattr(rows, "toarray") or getattr(getattr(rows, "dtype", None), "kind", "O") not in "OUS":
-        return rows
-    try:
-        plain = np.asarray(rows)
-    except ValueError:  # of unequal lengths: scikit-learn says so
-        return rows
-    return numbers("X", plain) if plain.dtype.kind in "OUS" else rows
-
-
 def declared_classes(classes: Any, labels: NDArray[Any]) -> NDArray[Any]:
     """The classes somebody declared, or those that occur where that was said to be public."""
     if classes is None:
@@ -92,9 +80,10 @@ def declared_classes(classes: Any, labels: NDArray[Any]) -> NDArray[Any]:
     if isinstance(classes, str):
         if classes != "public":
             raise ParameterError("classes", classes, "is not a declaration", _CLASSES)
-        if len(labels):
-            check_classification_targets(labels)
-        return np.unique(labels)
+        public = np.asarray(labels.tolist()) if labels.dtype == object else labels
+        if len(public):
+            check_classification_targets(public)
+        return np.unique(public)
     found = np.unique(np.asarray(classes))
     if len(found) < 2:
         raise ParameterError("classes", list(classes), "must be at least two", _CLASSES)
@@ -103,7 +92,6 @@ def declared_classes(classes: Any, labels: NDArray[Any]) -> NDArray[Any]:
 
 def labelings(classes: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.float64]:
     """+1 and -1 for every class against the rest (two classes: once); 0 in all columns for a label not declared."""
-    one_hot = np.asarray(labels)[:, None] == classes[None, :]
-    known = one_hot.any(axis=1)
-    signs = np.where(one_hot, 1.0, -1.0) * known[:, None]
+    place = places(classes, labels)
+    signs = np.where(place[:, None] == np.arange(len(classes)), 1.0, -1.0) * (place >= 0)[:, None]
     return np.asarray(signs[:, 1:] if len(classes) == 2 else signs)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hubbub.errors import ParameterError
-from hubbub.learning.losses import PointLoss
+from hubbub.learning.losses import PointLoss, checked
 from hubbub.learning.objective import tables_apart
 from hubbub.learning.rows import Floats
 from hubbub.mechanisms import Exponential
@@ -67,7 +67,9 @@ class ExponentialMinimiser(Mechanism):
         far = float(positive("radius", radius))
         people = 1 if check_neighbours(neighbours) == "add-remove" else 2
         price = positive("epsilon", epsilon)
-        reach = people * point_loss.slope * far * (1 + SLACK)
+        if not 1e-3 <= far <= 2.0**20:
+            raise ParameterError("radius", radius, "must lie between 0.001 and 2**20")
+        reach = people * checked(point_loss).slope * far * (1 + SLACK)
         self._fill(
             point_loss=point_loss,
             epsilon=float(price),

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hubbub.errors import ParameterError
+from hubbub.learning.given import agree, labels_of
 from hubbub.mechanisms import Laplace, NoisyMax
 from hubbub.numeric.rational import Number
 from hubbub.privacy.budget import Budget
@@ -88,8 +89,8 @@ def best(
 
 
 def _right(model: Any, rows: ArrayLike, labels: ArrayLike) -> Any:
-    truth = np.asarray(labels)
-    return np.asarray(model.predict(rows)).reshape(len(truth)) == truth
+    truth = labels_of(labels)
+    return agree(np.asarray(model.predict(rows)).reshape(len(truth)), truth)
 
 
 def card(model: Any, *, title: str, measured: Accuracy | None = None, delta: Number = 1e-6) -> str:

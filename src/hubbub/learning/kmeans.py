@@ -9,11 +9,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from hubbub.errors import DataTypeError, ParameterError
+from hubbub.errors import ParameterError
 from hubbub.learning.clustering import Merging, PlainLloyd
 from hubbub.learning.estimating import PrivateEstimator
 from hubbub.learning.rows import Floats
-from hubbub.learning.summing import MOST_ROWS, Allowance, Grid, lengths, nearest
+from hubbub.learning.summing import Allowance, Grid, lengths, nearest
 from hubbub.numeric.rational import Number, count
 from hubbub.privacy.budget import Budget
 from hubbub.privacy.loss import Neighbours, check_delta
@@ -84,12 +84,11 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator
         clusters = count("n_clusters", self.n_clusters)
         method = self._method()
         rows = self._rows(X, first=True)
-        if len(rows) > MOST_ROWS:
-            raise DataTypeError(f"more than {MOST_ROWS} rows; their sums would not be exact")
-        self._grid = Grid.of(self.bounds, rows.shape[1])
+        grid = Grid.of(self.bounds, rows.shape[1])
         self._charge(method.loss)
-        self._centres = method.centres(self._grid(rows), self._grid, clusters, bits)
-        self.cluster_centers_ = self._grid.back(self._centres)
+        self._grid = grid
+        self._centres = method.centres(grid(rows), grid, clusters, bits)
+        self.cluster_centers_ = grid.back(self._centres)
         return self
 
     def _method(self) -> PlainLloyd | Merging:

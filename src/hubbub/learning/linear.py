@@ -11,8 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from hubbub.errors import ParameterError, ParameterTypeError
 from hubbub.learning.descending import NoisyDescent
-from hubbub.learning.estimating import PrivateEstimator, declared_classes, labelings, numbers
+from hubbub.learning.estimating import PrivateEstimator, declared_classes, labelings
 from hubbub.learning.exponential import ExponentialMinimiser
+from hubbub.learning.given import numbers
 from hubbub.learning.losses import Huber, HuberHinge, Logistic, MarginLoss, PointLoss
 from hubbub.learning.minimising import MOST_ROWS
 from hubbub.learning.objective import ObjectivePerturbation
@@ -130,13 +131,14 @@ class _LinearClassifier(ClassifierMixin, _Linear):  # type: ignore[misc]
         """Trains on rows and labels, once, at the stated price."""
         rows, labels = self._labelled(X, y)
         encoding = self._encoded(rows.shape[1])
-        self.classes_ = declared_classes(self.classes, labels)
-        if len(self.classes_) < 2:  # one public class: nothing is learnt and nothing is paid
-            self.loss_ = NoLoss(self.neighbours)
+        classes = declared_classes(self.classes, labels)
+        if len(classes) < 2:  # one public class: nothing is learnt and nothing is paid
+            self.loss_, self.classes_ = NoLoss(self.neighbours), classes
             return self._fitted(encoding, np.zeros((1, encoding.width)))
-        many = 1 if len(self.classes_) == 2 else len(self.classes_)
+        many = 1 if len(classes) == 2 else len(classes)
         mechanism = self._paid(self._point_loss(), encoding, many, len(rows))
-        return self._fitted(encoding, mechanism.release((encoding(rows), labelings(self.classes_, labels)), bits))
+        self.classes_ = classes
+        return self._fitted(encoding, mechanism.release((encoding(rows), labelings(classes, labels)), bits))
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803
         """How far a row lies on the side of each class (of the second, where there are two)."""

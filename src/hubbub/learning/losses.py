@@ -3,6 +3,7 @@ rests on."""
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
@@ -17,12 +18,12 @@ Floats = NDArray[np.float64]
 class PointLoss(ABC):
     """A convex function of a row's score x . w, for each label; twice differentiable but for single points."""
 
-    slope: float = 1.0
+    slope: float
     """The largest size of its derivative."""
     curvature: float
     """The largest second derivative."""
-    one_sided: bool = True
-    """Whether its derivative has one sign for each label."""
+    one_sided: bool = False
+    """Whether its derivative has one sign for each label: then less noise is needed."""
     rounding: float
     """The largest |score * second derivative| near |derivative| > 0: how much a relative error of the score matters."""
 
@@ -39,16 +40,28 @@ class PointLoss(ABC):
         """Its second derivative, within [0, curvature]."""
 
 
+def checked(loss: PointLoss) -> PointLoss:
+    """The loss, whose declared bounds are numbers; that they are true is for its author to see to."""
+    for name in ("slope", "curvature", "rounding"):
+        bound = getattr(loss, name, math.nan)
+        if not (math.isfinite(bound) and (bound > 0 if name == "slope" else bound >= 0)):
+            raise ParameterError("loss", name, "must be declared, a finite number that is not negative")
+    return loss
+
+
 class MarginLoss(PointLoss):
     """A falling function of the margin m = y (x . w), for labels +1 and -1; a row labelled 0 does not count."""
+
+    slope: float = 1.0
+    one_sided: bool = True
 
 
 @dataclass(frozen=True)
 class Logistic(MarginLoss):
     """log(1 + exp(-m))."""
 
-    curvature: float = 0.25
-    rounding: float = 0.25
+    curvature = 0.25
+    rounding = 0.25
 
     def value(self, scores: Floats, labels: Floats) -> Floats:
         return np.logaddexp(0.0, -scores * labels)
@@ -108,8 +121,7 @@ class Huber(PointLoss):
     """
 
     width: float = 0.5
-    one_sided: bool = False
-    curvature: float = 1.0
+    curvature = 1.0
 
     def __post_init__(self) -> None:
         if not 0.001 <= self.width <= 10:

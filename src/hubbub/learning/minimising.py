@@ -6,12 +6,15 @@ import math
 
 import numpy as np
 
-from hubbub.errors import FitFailure
+from hubbub.errors import FitFailure, ParameterError
 from hubbub.learning.losses import PointLoss
 from hubbub.learning.rows import CHUNK, STEP, Floats, summed
+from hubbub.numeric.rational import Number, positive
 
 INEXACT = 2e-6
-"""How long the gradient of the risk may be at what counts as a minimiser, rounding included."""
+"""How long the gradient of the risk may be at what counts as a minimiser, rounding included, for losses of slope 1."""
+LEAST_WEIGHT = 1e-3
+"""Of a regulariser: below it minimisers on few rows run away, and Newton's method might not end."""
 MOST_ROWS = 10**7
 """For which rounding was reckoned; tables with more are refused."""
 ROUNDS = 500
@@ -20,22 +23,38 @@ BLOCK = 1 << 15
 """Rows of which a weighted copy is made at a time."""
 
 
-def minimiser(loss: PointLoss, rows: Floats, labels: Floats, weight: float, term: Floats) -> Floats:
-    """Where sum loss(x.w, y) + (weight/2) |w|**2 + term.w is least, to a gradient no longer than INEXACT.
+def inexact(loss: PointLoss) -> float:
+    """How long the gradient may be for this loss: more than rounding makes of it on MOST_ROWS rows."""
+    return INEXACT * max(1.0, loss.slope, loss.curvature, loss.rounding)
 
-    Claim: the gradient of the real function at the returned floats has Euclidean length at most INEXACT.
+
+def heavy(loss: PointLoss, weight: Number) -> float:
+    """The weight of a regulariser; too light ones are refused."""
+    least, asked = LEAST_WEIGHT * max(1.0, loss.slope, loss.curvature), float(positive("regularisation", weight))
+    if asked < least:
+        raise ParameterError("regularisation", asked, f"must be at least {least:g}: a weight of squares, in rows")
+    return asked
+
+
+def minimiser(loss: PointLoss, rows: Floats, labels: Floats, weight: float, term: Floats) -> Floats:
+    """Where sum loss(x.w, y) + (weight/2) |w|**2 + term.w is least, to a gradient no longer than ``inexact``.
+
+    Claim: the gradient of the real function at the returned floats has Euclidean length at most ``inexact``.
     Proof: it is computed with its error: scores are exact but for one rounding and a part far below it (``_scores``),
         which moves a derivative by at most ``rounding`` and ``curvature`` times that; sums are right to CHUNK units.
     Assumes: rows of length at most 1 on the grid STEP; derivatives right to 8 units in the last place of the slope.
     """
-    w = np.zeros(rows.shape[1])
+    w, short = np.zeros(rows.shape[1]), inexact(loss)
     scores = rows @ w
     value = _value(loss, scores, labels, weight, term, w)
     for _ in range(ROUNDS):
         slope = summed(rows, loss.derivative(scores, labels)) + weight * w + term
-        if float(np.linalg.norm(slope)) <= INEXACT / 4 and _length(loss, rows, labels, weight, term, w) <= INEXACT:
+        if float(np.linalg.norm(slope)) <= short / 4 and _length(loss, rows, labels, weight, term, w) <= short:
             return w
-        step = np.linalg.solve(_curvature(loss, rows, labels, scores) + weight * np.eye(len(w)), slope)
+        try:
+            step = np.linalg.solve(_curvature(loss, rows, labels, scores) + weight * np.eye(len(w)), slope)
+        except np.linalg.LinAlgError:
+            raise FitFailure from None
         falls, size = float(slope @ step), 1.0
         while True:
             tried = w - size * step

@@ -66,7 +66,7 @@ class Moments:
     (s_j STEPS)**2, of x_i x_j, of targets and of features times targets; once for each class of rows.
 
     Claim: totals of neighbouring tables are at most ``sensitivity(norm)`` apart in the 1-norm and in the 2-norm, in
-        both relations. Add-remove, and the 2-norm where columns are of full size: no smaller number will do.
+        both relations. Add-remove: no smaller number will do.
     Proof: put |x_j| <= 1. One row more adds a vector whose entries are at most their weights in size; the row at the
         upper ends reaches them all. Rows of several classes: the vectors of one class. Replacing x by x' in a class:
         with u = (x+x')/2, v = (x-x')/2, p_j = 1 - |v_j| >= |u_j|, entries change by 2 v_j, 2 (u_i v_j + u_j v_i) and

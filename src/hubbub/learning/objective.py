@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from hubbub.errors import ParameterError
-from hubbub.learning.losses import PointLoss
-from hubbub.learning.minimising import INEXACT, minimiser
+from hubbub.learning.losses import PointLoss, checked
+from hubbub.learning.minimising import LEAST_WEIGHT, heavy, inexact, minimiser
 from hubbub.learning.rows import Floats, differing
 from hubbub.mechanisms import Gaussian, Laplace
 from hubbub.mechanisms.mechanism import Mechanism
@@ -27,8 +27,8 @@ HIDING_PURE = Fraction(1, 50)
 """The part of a pure epsilon for it."""
 FINE = 50
 """The random term is drawn in steps of about its spread over 2**50."""
-LEAST_WEIGHT = 1e-3
-"""Of the regulariser unless another is asked for: below it minimisers on few rows run away."""
+MOST_RANGES = 200
+"""Of slopes whose corners are counted, each a power of two."""
 
 
 @dataclass(frozen=True, init=False)
@@ -45,10 +45,12 @@ class ObjectivePerturbation(Mechanism):
         its inverse. Laplace: the first is within slope/scale. Gaussian: its logarithm is, for given b, convex in a, so
         at most the larger of those at the ends of a's range, where it is the loss of a Gaussian of mu = slope/sigma,
         or none where an end is 0; the sum over the ends bounds the hockey stick at epsilon - c. What is released
-        differs from the minimiser by at most INEXACT/weight, hidden by noise of its own: mu**2, or epsilon, adds up.
+        differs from the minimiser by at most ``inexact``/weight, and an eighth of that for the rounding of b, hidden
+        by noise of its own: mu**2, or epsilon, adds up.
         K labelings have b of their own: all corners of K ranges, K c, sqrt(K) mu. Replacing one person moves b by two
         such terms: corners of 2 K ranges, twice mu, and the determinants' ratio stays within e**(K c).
-    Assumes: Newton's method ends; where it does not, there is no answer (FitFailure).
+    Assumes: the loss keeps the bounds it declares; Newton's method ends (where it does not, there is no answer but
+        FitFailure).
     """
 
     point_loss: PointLoss
@@ -77,8 +79,10 @@ class ObjectivePerturbation(Mechanism):
         price, failure = positive("epsilon", epsilon), rational("delta", check_delta(delta))
         people = 1 if check_neighbours(neighbours) == "add-remove" else 2
         many, columns = count("labelings", labelings), count("width", width)
-        chosen, left = _weighed(point_loss, price, many, weight)
-        apart = Fraction(2 * INEXACT / chosen) * (1 + Fraction(1, 10**9))
+        if many * people > MOST_RANGES:
+            raise ParameterError("classes", many, f"must be at most {MOST_RANGES // people} for objective perturbation")
+        chosen, left = _weighed(checked(point_loss), price, many, weight)
+        apart = Fraction(2.25 * inexact(point_loss) / chosen) * (1 + Fraction(1, 10**9))
         hiding: Gaussian | Laplace
         if failure:
             ends = 2 ** (many * people)
@@ -93,7 +97,7 @@ class ObjectivePerturbation(Mechanism):
             root = math.isqrt(columns - 1) + 1
             hiding = Laplace(float(apart * root), epsilon=hidden, neighbours=neighbours, max_length=columns)
             spread = people * point_loss.slope / float(left / many - hidden) * (1 + 1e-12)
-        if spread * math.sqrt(columns) * 2.0 ** (1 - FINE) > INEXACT / 8:
+        if spread * math.sqrt(columns) * 2.0 ** (1 - FINE) > inexact(point_loss) / 8:
             raise ParameterError("epsilon", float(price), f"is too small for {columns} coordinates")
         self._fill(
             point_loss=point_loss,
@@ -125,7 +129,7 @@ class ObjectivePerturbation(Mechanism):
         return np.array(found)
 
     def _term(self, bits: Bits) -> Floats:
-        """A draw of b: a rounding of the real one, off by less than INEXACT/8."""
+        """A draw of b: a rounding of the real one, off by less than an eighth of ``inexact``."""
         step = 2.0 ** (math.floor(math.log2(self.spread)) - FINE)
         wide = Fraction(self.spread) / Fraction(step)
         law = Gaussian(1, sigma=wide) if self.delta else Laplace(1, scale=wide)
@@ -136,11 +140,12 @@ def _weighed(point_loss: PointLoss, price: Fraction, many: int, weight: Number |
     """The regulariser's weight, and what its determinants leave of epsilon."""
     share = Fraction(1, 10) + Fraction(1, 5) * min(Fraction(1), price)
     needed = point_loss.curvature / math.expm1(min(50.0, float(share * price) / many))
-    chosen = max(needed, LEAST_WEIGHT) if weight is None else float(positive("weight", weight))
+    least = LEAST_WEIGHT * max(1.0, point_loss.slope, point_loss.curvature)
+    chosen = max(needed, least) if weight is None else heavy(point_loss, weight)
     left = price - rational("epsilon", many * math.log1p(point_loss.curvature / chosen) * (1 + 1e-12))
     if left <= 0:
         least = point_loss.curvature / math.expm1(float(price) / many)
-        raise ParameterError("weight", chosen, f"must be > {least:.6g} at epsilon {float(price):g}")
+        raise ParameterError("regularisation", chosen, f"must be > {least:.6g} at epsilon {float(price):g}")
     return chosen, left
 
 

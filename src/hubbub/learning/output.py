@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from hubbub.learning.losses import PointLoss
-from hubbub.learning.minimising import INEXACT, minimiser
+from hubbub.learning.losses import PointLoss, checked
+from hubbub.learning.minimising import LEAST_WEIGHT, heavy, inexact, minimiser
 from hubbub.learning.objective import tables_apart
 from hubbub.learning.rows import Floats
 from hubbub.mechanisms import Gaussian, Laplace
@@ -28,10 +28,11 @@ class OutputPerturbation(Mechanism):
 
     Claim: what the noise says, for all labelings together.
     Proof: CMS11, Lemma 7: the risk is weight-strongly convex and one person adds a gradient no longer than the slope,
-        so minimisers are at most slope/weight apart, twice that where one is replaced; inexact ones by INEXACT/weight
-        more on either side. Euclidean distances of K labelings add up in squares; L1 is at most sqrt(width) as much
-        for each.
-    Assumes: rows of Euclidean length at most 1; Newton's method ends (FitFailure where it does not).
+        so minimisers are at most slope/weight apart, twice that where one is replaced; inexact ones by
+        ``inexact``/weight more on either side. Euclidean distances of K labelings add up in squares; L1 is at most
+        sqrt(width) as much for each.
+    Assumes: rows of Euclidean length at most 1; the loss keeps the bounds it declares; Newton's method ends (FitFailure
+        where it does not).
     """
 
     point_loss: PointLoss
@@ -55,12 +56,13 @@ class OutputPerturbation(Mechanism):
         price, failure = positive("epsilon", epsilon), rational("delta", check_delta(delta))
         people = 1 if check_neighbours(neighbours) == "add-remove" else 2
         many, columns = count("labelings", labelings), count("width", width)
-        moved = (people * point_loss.slope + 2 * INEXACT) * (1 + 1e-9)
+        moved = (people * checked(point_loss).slope + 2 * inexact(point_loss)) * (1 + 1e-9)
         size, total = (1 if failure else math.sqrt(columns)), math.sqrt(many) if failure else float(many)
         unit = _noise(1.0, price, failure, neighbours, many * columns)
         spread = math.sqrt(unit.variance)
         usual = moved * size * total * spread * math.sqrt(columns) / USUAL[point_loss.one_sided]
-        chosen = usual if weight is None else float(positive("weight", weight))
+        least = LEAST_WEIGHT * max(1.0, point_loss.slope, point_loss.curvature)
+        chosen = max(usual, least) if weight is None else heavy(point_loss, weight)
         reach = moved / chosen * size * total * (1 + 1e-9)
         self._fill(
             point_loss=point_loss,

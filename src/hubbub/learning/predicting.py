@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +12,8 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from hubbub.errors import ParameterTypeError
-from hubbub.learning.estimating import PrivateEstimator, declared_classes, numbers
+from hubbub.learning.estimating import PrivateEstimator, declared_classes
+from hubbub.learning.given import numbers, places
 from hubbub.learning.rows import public_bounds
 from hubbub.mechanisms import Laplace, NoisyMax
 from hubbub.numeric.rational import Number, count, positive
@@ -31,7 +33,8 @@ class PrivatePredictor(PrivateEstimator):
     Claim: a prediction for n rows is n times epsilon_per_query, together.
     Proof: rows are dealt independently of each other, so one person is in one part and changes one copy: its vote
         moves from one class to another (scores move by 1: NoisyMax), or its clamped number within the bounds (the
-        mean moves by their span over ``parts``: Laplace). A copy that fails to train or predict says a constant.
+        mean, in units of their span, moves by 1 over ``parts``: Laplace). A copy that fails to train or predict says a
+        constant.
     Assumes: training a copy sees its own part only, and does not depend on a shared state of the program.
     """
 
@@ -63,16 +66,17 @@ class PrivatePredictor(PrivateEstimator):
         self._classifies = is_classifier(self.model)
         if self._classifies:
             self.classes_ = declared_classes(self.classes, targets)
-            known = np.isin(targets, self.classes_)
+            place = places(self.classes_, targets)
+            known, targets = place >= 0, self.classes_[place]
             self._mechanism: NoisyMax | Laplace = NoisyMax(
                 1, epsilon=self.epsilon_per_query, neighbours=self.neighbours
             )
         else:
             (low,), (high,) = public_bounds(self.target_bounds, 1)
-            self._low, self._high = float(low), float(high)
+            self._low, self._span = float(low), float(high - low)
             targets = numbers("y", targets)
             known = np.isfinite(targets)
-            reach = math.nextafter((self._high - self._low) / many * (1 + 1e-9), math.inf)
+            reach = (1 + 1e-9) / many
             self._mechanism = Laplace(reach, epsilon=self.epsilon_per_query, neighbours=self.neighbours, max_length=1)
         finite = np.nan_to_num(rows, nan=0.0, posinf=1e9, neginf=-1e9)
         part = uniform_below(many, len(rows), bits)
@@ -81,7 +85,9 @@ class PrivatePredictor(PrivateEstimator):
 
     def _trained(self, rows: NDArray[np.float64], targets: NDArray[Any]) -> Any:
         try:
-            return clone(self.model).fit(rows, targets)
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")  # what a copy says of its rows stays unsaid
+                return clone(self.model).fit(rows, targets)
         except Exception:  # whatever it was, it may tell of a row
             return None
 
@@ -106,17 +112,21 @@ class PrivatePredictor(PrivateEstimator):
         self._charge(self._mechanism.loss * len(rows))
         said = np.array([self._said(copy, rows) for copy in self._copies])
         if not self._classifies:
-            return np.array([self._mechanism.release(float(np.mean(column)), bits) for column in said.T])
+            means = [math.fsum(column) / len(column) for column in said.T]
+            return self._low + self._span * np.array([self._mechanism.release(mean, bits) for mean in means])
         votes = (said[:, :, None] == np.arange(len(self.classes_))).sum(axis=0)
         found: NDArray[Any] = self.classes_[[self._mechanism.release(v.tolist(), bits) for v in votes]]
         return found
 
     def _said(self, copy: Any, rows: NDArray[np.float64]) -> NDArray[Any]:
-        """What a copy says of each row: the place of a class, or a number within the bounds; a constant if it fails."""
+        """What a copy says of each row: the place of a class, or a share of the bounds' span; nought if it fails."""
         try:
-            told = np.asarray(copy.predict(rows)).reshape(len(rows))
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                told = np.asarray(copy.predict(rows)).reshape(len(rows))
             if self._classifies:
                 return np.where(np.isin(told, self.classes_), np.searchsorted(self.classes_, told), 0)
-            return np.clip(np.nan_to_num(told.astype(np.float64), nan=self._low), self._low, self._high)
+            share = (told.astype(np.float64) - self._low) / self._span
+            return np.clip(np.nan_to_num(share, nan=0.0), 0.0, 1.0)
         except Exception:  # whatever it was, it may tell of a row
-            return np.zeros(len(rows), int) if self._classifies else np.full(len(rows), self._low)
+            return np.zeros(len(rows), int if self._classifies else float)

@@ -11,7 +11,8 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from hubbub.errors import ParameterError
-from hubbub.learning.estimating import PrivateEstimator, numbers
+from hubbub.learning.estimating import PrivateEstimator
+from hubbub.learning.given import numbers
 from hubbub.learning.moments import WHOLE, Moments, Norm, Totals, Weights, means, quietest
 from hubbub.learning.rows import Floats, public_bounds
 from hubbub.numeric.rational import Number
@@ -85,7 +86,7 @@ class LinearRegression(MultiOutputMixin, RegressorMixin, PrivateEstimator):  # t
                 "y", None, "must be given: LinearRegression requires y to be passed, but the target y is None"
             )
         found = numbers("y", y)
-        if found.ndim not in (1, 2) or len(found) != rows:
+        if found.ndim not in (1, 2) or len(found) != rows or not np.prod(found.shape[1:]):
             raise ParameterError("y", "…", "must have a number, or several, for each row of X")
         return (found[:, None], True) if found.ndim == 1 else (found, False)
 

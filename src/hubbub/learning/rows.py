@@ -64,7 +64,6 @@ class Encoding:
 
     low: Floats
     high: Floats
-    intercept: bool = True
     longest: float | None = None
     norm: Literal[1, 2] = 2
 
@@ -74,7 +73,6 @@ class Encoding:
         bounds: Any,
         features: int,
         *,
-        intercept: bool = True,
         longest: float | None = None,
         norm: Literal[1, 2] = 2,
     ) -> Encoding:
@@ -85,12 +83,12 @@ class Encoding:
         """
         if longest is not None and not (math.isfinite(longest) and longest > 0):
             raise ParameterError("longest", longest, "must be a number > 0")
-        return cls(*public_bounds(bounds, features), intercept, longest, norm)
+        return cls(*public_bounds(bounds, features), longest, norm)
 
     @property
     def width(self) -> int:
         """The number of coordinates of an encoded row."""
-        return len(self.low) + self.intercept
+        return len(self.low) + 1
 
     def __call__(self, rows: ArrayLike) -> Floats:
         """The encoded rows."""
@@ -98,13 +96,12 @@ class Encoding:
         scaled = clamped(rows, self.low, self.high)
         scaled -= anchor
         scaled /= np.maximum(self.high - anchor, anchor - self.low)
-        if self.intercept:
-            scaled = np.hstack([scaled, np.ones((len(scaled), 1))])
+        scaled = np.hstack([scaled, np.ones((len(scaled), 1))])
         lengths = np.abs(scaled).sum(axis=1)
         if self.norm == 2:
             lengths = np.sqrt(np.einsum("ij,ij->i", scaled, scaled))
         if self.longest is None:
-            by = np.where(lengths > 0, lengths, 1.0)
+            by = lengths
         else:
             by = np.maximum(lengths, self.longest)
         scaled *= ((1 - (self.width + 8) * 2.0**-52) / STEP / by)[:, None]

@@ -24,9 +24,8 @@ Counts = NDArray[np.int64]
 ONE = 1 << 20
 """Rows are measured in so many steps from the middle of the bounds to the end of the widest; offsets in so many
 steps of their reach."""
-MOST_ROWS = 10**9
-"""Sums of so many numbers up to ONE are below 2**53: exact in doubles, in any order."""
 CHUNK = 1 << 14
+"""Rows whose sums are taken in doubles, exactly; those of chunks are added up as 64-bit integers."""
 SLACK = 1 - 2.0**-40
 """What shares and lengths give away so that rounding cannot make them too large."""
 
@@ -36,7 +35,7 @@ class Grid:
     """The public map from rows to whole numbers: clamped, measured from the middle, all features by one unit.
 
     Claim: whatever a row holds, its image is whole numbers within ``half``; products with other such points, squared
-        distances and sums of MOST_ROWS rows are exact in doubles, so no row's part in them depends on other rows.
+        distances and sums of CHUNK rows are exact in doubles, so no row's part in them depends on other rows.
     Proof: elementwise operations are correctly rounded; steps are chosen so that 4 features steps**2 <= 2**53, and
         every partial sum of whole numbers is a whole number below that.
     Assumes: IEEE-754 doubles; bounds chosen without looking at the data.
