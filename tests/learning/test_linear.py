@@ -33,7 +33,7 @@ def logistic(method: Any, delta: float, **more: Any) -> LogisticRegression:
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
 def test_every_method_learns_a_plane(method: str, delta: float, neighbours: Any) -> None:
     rows, labels = halves(1000 if method == "exponential" else 3000)
-    model = logistic(method, delta, epsilon=4, neighbours=neighbours).fit(rows, labels)
+    model = logistic(method, delta, epsilon=4, neighbours=neighbours).fit(rows, labels, bits=SeededBits(1))
     assert model.score(*halves(seed=1)) > 0.85
     assert model.loss_.neighbours == neighbours
     assert model.loss_.epsilon(delta) <= 4
@@ -42,7 +42,7 @@ def test_every_method_learns_a_plane(method: str, delta: float, neighbours: Any)
 @pytest.mark.parametrize("model", [LogisticRegression, LinearSVC])
 def test_many_classes(model: Any) -> None:
     rows, labels = make_blobs(6000, centers=[[-5, -5], [5, 0], [-2, 6]], random_state=1)
-    fitted = model(epsilon=6, delta=1e-6, bounds=(-10, 10), classes=[0, 1, 2]).fit(rows, labels)
+    fitted = model(epsilon=6, delta=1e-6, bounds=(-10, 10), classes=[0, 1, 2]).fit(rows, labels, bits=SeededBits(1))
     assert fitted.score(rows, labels) > 0.9
     if model is LogisticRegression:
         assert np.allclose(fitted.predict_proba(rows).sum(axis=1), 1)
@@ -60,7 +60,7 @@ def test_numbers_are_learnt_too() -> None:
     target = 3 + rows @ [1.0, 2.0]
     for method in ("objective", "output", "gradient"):
         model = PrivateERM(epsilon=4, delta=1e-6, bounds=(-1, 1), target_bounds=(0, 6), method=method)
-        assert model.fit(rows, target).score(rows, target) > 0.8
+        assert model.fit(rows, target, bits=SeededBits(1)).score(rows, target) > 0.8
     signs = PrivateERM(HuberHinge(), epsilon=4, bounds=(-1, 1), target_bounds=(-1, 1)).fit(rows, np.sign(target - 3))
     assert np.mean(np.sign(signs.predict(rows)) == np.sign(target - 3)) > 0.85
 
