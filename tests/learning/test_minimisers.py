@@ -81,6 +81,13 @@ def test_one_that_is_not_found_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> 
         minimiser(Logistic(), *table(50, 3), 0.1, np.ones(3))
 
 
+def test_nothing_is_a_minimiser_without_its_certificate(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(minimising, "ROUNDS", 20)
+    monkeypatch.setattr(minimising, "_length", lambda *_: math.inf)
+    with pytest.raises(FitFailure):
+        minimiser(Logistic(), *table(50, 3), 0.1, np.ones(3))
+
+
 def made(kind: str, loss: PointLoss, epsilon: float, neighbours: Any, many: int = 1) -> Any:
     shared: dict[str, Any] = {"epsilon": epsilon, "width": 1, "neighbours": neighbours, "labelings": many}
     match kind:
@@ -127,6 +134,7 @@ def test_the_notes_constant_is_too_small_where_one_is_replaced() -> None:
         return float(np.max(np.abs(logs[0] - logs[1])))
 
     assert worst(2 * loss.slope * radius) <= 1.0 < 1.5 < worst(loss.slope * radius)
+    assert worst(float(mechanism._choice.sensitivity)) <= 1.0
     assert max(abs(scores[0] - scores[1])) == pytest.approx(2 * loss.slope * radius)
 
 
@@ -139,6 +147,7 @@ def test_losses_relative_to_nought_move_by_slope_times_radius(loss: PointLoss) -
         row /= np.linalg.norm(row)
         moved = mechanism.scores(row[None], generator.choice([-1.0, 1.0], 1))
         assert np.abs(moved).max() <= loss.slope * 5 * (1 + 1e-12)
+        assert np.abs(moved).max() <= mechanism._choice.sensitivity
 
 
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace"])

@@ -64,7 +64,7 @@ BUGS = [
         "learning/exponential.py",
         "reach = people * checked(point_loss).slope * far",
         "reach = checked(point_loss).slope * far",
-        LINEAR,
+        MINIMISERS,
     ),
     Bug(
         "rows are not shortened",
