@@ -52,8 +52,11 @@ def test_noisy_descent_learns_and_tells_its_price() -> None:
     assert loss.neighbours == "replace"
     assert 1.99 < loss.epsilon(1e-5) <= 2
     assert risk(path.mean(axis=0)) < best(5) + 0.25
-    with pytest.raises(ParameterError, match="empty"):
-        descend_privately(gradients, SCALED[:0], [0.0], steps=1, size=1, radius=1, clip=1, epsilon=1, delta=1e-5)
+    for wrong in (SCALED[:0], np.zeros((2**20 + 1, 1))):
+        with pytest.raises(ParameterError, match="rows"):
+            descend_privately(gradients, wrong, [0.0], steps=1, size=1, radius=1, clip=1, epsilon=1, delta=1e-5)
+    most = clipped(np.full((2**20, 1), math.pi), 3.0)
+    assert math.fsum(most[:, 0]) == most.sum()
 
 
 @pytest.mark.parametrize("pairs", [20, pytest.param(200, marks=pytest.mark.long)])

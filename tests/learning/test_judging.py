@@ -65,7 +65,7 @@ def test_a_card_tells_what_is_public() -> None:
     model = LogisticRegression(epsilon=1, delta=1e-6, bounds=(0, list(range(1, 11))), classes=[0, 1])
     model.fit(np.zeros((50, 10)), np.arange(50) % 2)
     measured = accuracy(model, np.zeros((50, 10)), np.arange(50) % 2, epsilon=0.5)
-    text = card(model, title="Who buys", measured=measured, delta=1e-6)
+    text = card(model, title="Who buys", measured=measured)
     assert "# Who buys" in text
     assert "epsilon between" in text
     assert "add-remove" in text

@@ -188,6 +188,26 @@ def test_minimisers_of_neighbours_are_as_near_as_output_perturbation_says(neighb
     assert nearest > 0.3
 
 
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_several_labelings_move_no_farther_than_their_noise_is_for(neighbours: Any, delta: float) -> None:
+    generator, norm = np.random.default_rng(8), 2 if delta else 1
+    mechanism = OutputPerturbation(
+        Huber(0.5), epsilon=1, delta=delta, width=3, labelings=3, weight=0.05, neighbours=neighbours
+    )
+    farthest = 0.0
+    for trial in range(30):
+        rows, _ = table(int(generator.integers(1, 4)), 3, trial)
+        labels = generator.choice([-1.0, 1.0], (len(rows), 3))
+        other = (rows[1:], labels[1:]) if neighbours == "add-remove" else (np.vstack([rows[1:], -rows[:1]]), labels)
+        one, two = (
+            np.concatenate([minimiser(Huber(0.5), x, y[:, k], 0.05, np.zeros(3)) for k in range(3)])
+            for x, y in ((rows, labels), other)
+        )
+        farthest = max(farthest, float(np.linalg.norm(one - two, norm)))
+    assert 0.1 * float(mechanism.noise.sensitivity) < farthest <= float(mechanism.noise.sensitivity)
+
+
 def test_descents_parts_add_up_to_its_price() -> None:
     for steps in (1, 40):
         m = NoisyDescent(Logistic(), epsilon=1, delta=1e-6, width=5, steps=steps)

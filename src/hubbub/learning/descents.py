@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from hubbub.errors import ParameterError
+from hubbub.learning.given import numbers
 from hubbub.learning.rows import Floats
 from hubbub.mechanisms import Gaussian
 from hubbub.numeric.rational import Number, count, fraction_between, positive
@@ -21,6 +22,7 @@ from hubbub.privacy.loss import Loss
 from hubbub.randomness.bits import SECURE, Bits
 from hubbub.randomness.choice import draw_below
 
+MOST_ROWS = 2**20
 Gradients = Callable[[Floats, Floats], Floats]
 """Of the losses of some rows at a point: one line a row."""
 
@@ -73,11 +75,12 @@ def descend_privately(
     Claim: the returned loss, under replacement of one row.
     Proof: a clipped gradient is no longer than ``clip``, so replacing one moves the sum by at most twice that;
         Gaussians compose in squares, adaptively (DRS22, Corollary 3.3).
+        Sums of up to MOST_ROWS clipped gradients are exact.
     Assumes: the number of rows is public; a gradient of a row depends on no other row.
     """
-    table = np.asarray(rows, dtype=np.float64)
-    if not len(table):
-        raise ParameterError("rows", "…", "must not be empty: their number is public here and divides the step")
+    table = numbers("rows", rows)
+    if not 0 < len(table) <= MOST_ROWS:
+        raise ParameterError("rows", "…", f"must be 1 to {MOST_ROWS}: their number is public here and divides the step")
     times, longest = count("steps", steps), float(positive("clip", clip))
     price = positive("epsilon", epsilon)
     mu = largest_mu(price, fraction_between("delta", delta, 0, 1, "give a delta such as 1e-6"))
@@ -96,7 +99,7 @@ def descend_privately(
 
 
 def clipped(gradients: Floats, longest: float) -> Floats:
-    """Rows shortened to a length a hair below ``longest``, on a grid on which up to 2**20 of them add up exactly.
+    """Rows shortened to a length a hair below ``longest``, on a grid on which up to MOST_ROWS of them add up exactly.
 
     What is not a number counts as nothing.
     """

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from hubbub.errors import ParameterError
 from hubbub.learning.given import agree, labels_of
@@ -53,10 +53,11 @@ def accuracy(
     >>> found.value > 0.99, found.error < 0.01
     (True, True)
     """
+    truth = labels_of(y)
     counting = Laplace(1 if neighbours == "add-remove" else 2, epsilon=epsilon, neighbours=neighbours)
     if budget is not None:
         budget.spend(counting.loss, note="accuracy")
-    right = _right(model, X, y)
+    right = _right(model, X, truth)
     noisy = counting.release(np.array([right.sum(), len(right) - right.sum()], np.int64))
     good, bad = (max(0, int(n)) for n in noisy)
     off = float(counting.error(0.975))
@@ -82,31 +83,29 @@ def best(
     """
     if not len(models):
         raise ParameterError("models", "none", "must be at least one")
+    truth = labels_of(y)
     choosing = NoisyMax(1, epsilon=epsilon, monotone=neighbours == "add-remove", neighbours=neighbours)
     if budget is not None:
         budget.spend(choosing.loss, note="best of models")
-    return int(choosing.release([int(_right(model, X, y).sum()) for model in models]))
+    return int(choosing.release([int(_right(model, X, truth).sum()) for model in models]))
 
 
-def _right(model: Any, rows: ArrayLike, labels: ArrayLike) -> Any:
-    truth = labels_of(labels)
+def _right(model: Any, rows: ArrayLike, truth: NDArray[Any]) -> NDArray[np.bool_]:
     return agree(np.asarray(model.predict(rows)).reshape(len(truth)), truth)
 
 
-def card(model: Any, *, title: str, measured: Accuracy | None = None, delta: Number = 1e-6) -> str:
+def card(model: Any, *, title: str, measured: Accuracy | None = None) -> str:
     """What to publish beside a private model: how it was made, its price as an interval, its bounds and its accuracy.
 
     Made of public facts only.
     """
-    low, high = model.loss_.epsilon_interval(delta) if math.isinf(model.loss_.epsilon()) else (None, None)
-    pure = model.loss_.epsilon()
-    price = (
-        f"epsilon {pure:.6g}" if low is None else f"epsilon between {low:.6g} and {high:.6g} at delta {float(delta):g}"
-    )
-    settings = {
-        k: v for k, v in model.get_params(deep=False).items() if k not in ("budget", "bounds") and v is not None
-    }
-    bounds = model.get_params(deep=False).get("bounds")
+    settings = {name: value for name, value in model.get_params(deep=False).items() if value is not None}
+    bounds = settings.pop("bounds", "none")
+    settings.pop("budget", None)
+    price = f"epsilon {model.loss_.epsilon():.6g}"
+    if math.isinf(model.loss_.epsilon()):
+        low, high = model.loss_.epsilon_interval(settings["delta"])
+        price = f"epsilon between {low:.6g} and {high:.6g} at delta {float(settings['delta']):g}"
     lines = [
         f"# {title}",
         "",

@@ -97,6 +97,8 @@ class _Linear(PrivateEstimator):
 class _LinearClassifier(ClassifierMixin, _Linear):  # type: ignore[misc]
     """Planes between classes, one against the rest. ``coef_`` and ``intercept_`` are those of encoded rows."""
 
+    _point_loss: MarginLoss
+
     def __init__(
         self,
         *,
@@ -124,9 +126,6 @@ class _LinearClassifier(ClassifierMixin, _Linear):  # type: ignore[misc]
         )
         self.classes = classes
 
-    def _point_loss(self) -> MarginLoss:
-        raise NotImplementedError
-
     def fit(self, X: ArrayLike, y: ArrayLike, *, bits: Bits = SECURE) -> Self:  # noqa: N803
         """Trains on rows and labels, once, at the stated price."""
         rows, labels = self._labelled(X, y)
@@ -136,7 +135,7 @@ class _LinearClassifier(ClassifierMixin, _Linear):  # type: ignore[misc]
             self.loss_, self.classes_ = NoLoss(self.neighbours), classes
             return self._fitted(encoding, np.zeros((1, encoding.width)))
         many = 1 if len(classes) == 2 else len(classes)
-        mechanism = self._paid(self._point_loss(), encoding, many, len(rows))
+        mechanism = self._paid(self._point_loss, encoding, many, len(rows))
         self.classes_ = classes
         return self._fitted(encoding, mechanism.release((encoding(rows), labelings(classes, labels)), bits))
 
@@ -168,8 +167,7 @@ class LogisticRegression(_LinearClassifier):
     (True, 2.0)
     """
 
-    def _point_loss(self) -> MarginLoss:
-        return Logistic()
+    _point_loss = Logistic()
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803
         """Probabilities of the classes, for rows of length 1 as they were trained on."""
@@ -188,8 +186,7 @@ class LogisticRegression(_LinearClassifier):
 class LinearSVC(_LinearClassifier):
     """A private support vector machine whose hinge is rounded over 0.5 on either side (a Huber SVM)."""
 
-    def _point_loss(self) -> MarginLoss:
-        return HuberHinge()
+    _point_loss = HuberHinge()
 
 
 class PrivateERM(RegressorMixin, _Linear):  # type: ignore[misc]

@@ -28,9 +28,12 @@ def inexact(loss: PointLoss) -> float:
     return INEXACT * max(1.0, loss.slope, loss.curvature, loss.rounding)
 
 
-def heavy(loss: PointLoss, weight: Number) -> float:
-    """The weight of a regulariser; too light ones are refused."""
-    least, asked = LEAST_WEIGHT * max(1.0, loss.slope, loss.curvature), float(positive("regularisation", weight))
+def heavy_enough(loss: PointLoss, weight: Number | None, usual: float) -> float:
+    """The weight of a regulariser: as asked, where too light ones are refused, or the usual one."""
+    least = LEAST_WEIGHT * max(1.0, loss.slope, loss.curvature)
+    if weight is None:
+        return max(usual, least)
+    asked = float(positive("regularisation", weight))
     if asked < least:
         raise ParameterError("regularisation", asked, f"must be at least {least:g}: a weight of squares, in rows")
     return asked

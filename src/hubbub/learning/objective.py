@@ -11,7 +11,7 @@ import numpy as np
 
 from hubbub.errors import ParameterError
 from hubbub.learning.losses import PointLoss, checked
-from hubbub.learning.minimising import LEAST_WEIGHT, heavy, inexact, minimiser
+from hubbub.learning.minimising import heavy_enough, inexact, minimiser
 from hubbub.learning.rows import Floats, differing
 from hubbub.mechanisms import Gaussian, Laplace
 from hubbub.mechanisms.mechanism import Mechanism
@@ -25,8 +25,9 @@ HIDING = 0.1
 """The part of the Gaussian parameter that goes to the noise which hides the inexactness."""
 HIDING_PURE = Fraction(1, 50)
 """The part of a pure epsilon for it."""
-FINE = 50
-"""The random term is drawn in steps of about its spread over 2**50."""
+FINE = 44
+"""The random term is drawn in steps of about its spread over 2**44: exact in doubles up to 256 times the spread, which
+no draw exceeds but with probability below e**-256."""
 MOST_RANGES = 200
 """Of slopes whose corners are counted, each a power of two."""
 
@@ -140,8 +141,7 @@ def _weighed(point_loss: PointLoss, price: Fraction, many: int, weight: Number |
     """The regulariser's weight, and what its determinants leave of epsilon."""
     share = Fraction(1, 10) + Fraction(1, 5) * min(Fraction(1), price)
     needed = point_loss.curvature / math.expm1(min(50.0, float(share * price) / many))
-    least = LEAST_WEIGHT * max(1.0, point_loss.slope, point_loss.curvature)
-    chosen = max(needed, least) if weight is None else heavy(point_loss, weight)
+    chosen = heavy_enough(point_loss, weight, needed)
     left = price - rational("epsilon", many * math.log1p(point_loss.curvature / chosen) * (1 + 1e-12))
     if left <= 0:
         least = point_loss.curvature / math.expm1(float(price) / many)

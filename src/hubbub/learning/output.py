@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hubbub.learning.losses import PointLoss, checked
-from hubbub.learning.minimising import LEAST_WEIGHT, heavy, inexact, minimiser
+from hubbub.learning.minimising import heavy_enough, inexact, minimiser
 from hubbub.learning.objective import tables_apart
 from hubbub.learning.rows import Floats
 from hubbub.mechanisms import Gaussian, Laplace
@@ -61,8 +61,7 @@ class OutputPerturbation(Mechanism):
         unit = _noise(1.0, price, failure, neighbours, many * columns)
         spread = math.sqrt(unit.variance)
         usual = moved * size * total * spread * math.sqrt(columns) / USUAL[point_loss.one_sided]
-        least = LEAST_WEIGHT * max(1.0, point_loss.slope, point_loss.curvature)
-        chosen = max(usual, least) if weight is None else heavy(point_loss, weight)
+        chosen = heavy_enough(point_loss, weight, usual)
         reach = moved / chosen * size * total * (1 + 1e-9)
         self._fill(
             point_loss=point_loss,
