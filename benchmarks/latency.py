@@ -26,7 +26,7 @@ from serving import analyst, free_port, serving
 
 QUESTIONS = {
     "rows": "SELECT count(*) AS n FROM {name} WHERE age >= {number}",
-    "hit": "SELECT count(*) AS n FROM {name} WHERE age = 101 AND {number} >= 0",
+    "hit": "SELECT count(*) AS n FROM {name} WHERE age = 101 AND age >= {number}",
 }
 
 
@@ -127,11 +127,12 @@ def main() -> None:
     parser.add_argument("--lanes", type=int, default=4)
     parser.add_argument("--size", type=int, default=100_000, help="rows of everybody else")
     parser.add_argument("--bucket", type=float, default=0.5)
+    parser.add_argument("--questions", nargs="*", choices=list(QUESTIONS), default=list(QUESTIONS))
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp())
     data(folder, options.size)
     rows = []
-    for question in QUESTIONS:
+    for question in options.questions:
         rows.append(measure(folder, question, min(options.pairs, 200), 1, 0.001))
         rows.append(measure(folder, question, options.pairs, options.lanes, options.bucket))
         print(table(rows), flush=True)

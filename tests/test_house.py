@@ -48,6 +48,7 @@ HEAVY = {
     "typer",
     "rich",
     "sklearn",
+    "torch",
     "vl_convert",
 }
 
