@@ -119,6 +119,8 @@ MODELS: dict[str, Callable[[], nn.Module]] = {
     "mlp": mlp,
 }
 BATCHES = {"cuda": {"cnn": 4096, "wrn": 512, "transformer": 256}, "cpu": {"cnn": 256, "mlp": 256}}
+PARTS = {"wrn": 256, "transformer": 128}
+"""hubbub: examples in memory at a time, where all at once would take more than plain training does."""
 OPACUS = {"opacus-hooks": "hooks", "opacus-functorch": "functorch", "opacus-ew": "ew", "opacus-ghost": "ghost"}
 MODES = ("plain", "plain-compiled", *OPACUS, "hubbub", "hubbub-compiled")
 
@@ -156,7 +158,8 @@ def stepping(kind: str, mode: str, size: int, device: str, part: int | None) -> 
 
         plan = Plan(steps=10**6, rate=0.25, noise=1.0, batch=size, clip=1.0)
         private = Run(model, optimizer, plan, losses, compiled=mode.endswith("compiled"))
-        cut = [slice(i, i + (part or size)) for i in range(0, size, part or size)]
+        some = part or PARTS.get(kind, size)
+        cut = [slice(i, i + some) for i in range(0, size, some)]
         batch = Batch([lambda s=s: ((x[s], y[s]), None) for s in cut])  # type: ignore[misc]
         return lambda: private.step(batch)
     return opacus_step(model, optimizer, x, y, OPACUS[mode])
@@ -194,6 +197,8 @@ def opacus_step(model: Any, optimizer: Any, x: Tensor, y: Tensor, mode: str) -> 
 
 def timed(step: Callable[[], None], device: str, repeats: int) -> tuple[float, float]:
     """The median time of a step, and the most memory it took (GiB; on a GPU only)."""
+    if device == "cuda":
+        torch.cuda.reset_peak_memory_stats()  # before the first step: graphs take their memory then
     for _ in range(3):
         step()
     if device == "cpu":
@@ -204,7 +209,6 @@ def timed(step: Callable[[], None], device: str, repeats: int) -> tuple[float, f
             taken.append(time.perf_counter() - began)
         return sorted(taken)[len(taken) // 2], float("nan")
     torch.cuda.synchronize()
-    torch.cuda.reset_peak_memory_stats()
     taken = []
     for _ in range(repeats):
         began = time.perf_counter()

@@ -9,10 +9,12 @@ try:
 except ImportError as missing:  # pragma: no cover
     raise MissingExtra("torch") from missing
 
+from hubbub.learning.sgd.auditing import WhiteBox
 from hubbub.learning.sgd.batches import Batch
 from hubbub.learning.sgd.clipping import Losses
 from hubbub.learning.sgd.layers import suited
 from hubbub.learning.sgd.plan import Plan
 from hubbub.learning.sgd.run import Run
+from hubbub.learning.sgd.trainer import Trainer
 
-__all__ = ["Batch", "Losses", "Plan", "Run", "suited"]
+__all__ = ["Batch", "Losses", "Plan", "Run", "Trainer", "WhiteBox", "suited"]

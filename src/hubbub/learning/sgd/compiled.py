@@ -82,7 +82,7 @@ class Compiled:
         if not self._tracing:
             return None
         place = len(self._seen)
-        self._seen.append(inputs[0])
+        self._seen.append(inputs[0].detach())  # else zeros would be made for its gradient
         return output + self._zeros[place]
 
     def _with_zeros(self, zeros: list[Tensor], tensors: tuple[Any, ...]) -> tuple[Tensor, list[Tensor]]:

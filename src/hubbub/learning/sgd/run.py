@@ -119,9 +119,13 @@ class Run:
             )
         self._count()
         found = self._summed(batch, self._clipped)
-        if not bool(found.good):  # compiled code takes no account of infinite gradients
+        if self._workers > 1 and not bool(found.good):
             found = self._summed(batch, self._plainly)
-        self._release(found)
+        released = self._released(found)
+        if self._workers == 1 and not bool(found.good):  # looked at late, so that a GPU need not wait for Python
+            found = self._summed(batch, self._plainly)
+            released = self._released(found)
+        self._move(released, found.within)
 
     def _summed(self, batch: Batch, clipped: Callable[..., Clipped]) -> Clipped:
         """The parts of a batch together. In ``within``, half of every example is already taken off."""
@@ -154,17 +158,20 @@ class Run:
             check_apart(self.model, self.losses, tensors, self._recorder.units)
             self._apart = True
 
-    def _release(self, found: Clipped) -> None:
+    def _released(self, found: Clipped) -> Tensor:
+        """The sum of all workers with its noise, over the constant."""
         if self._workers > 1:
             torch.distributed.all_reduce(found.sum)
-        released = self._noisy(found.sum, self.plan.gradient_noise * self.clip) / self.plan.batch
+        return self._noisy(found.sum, self.plan.gradient_noise * self.clip).div_(self.plan.batch)
+
+    def _move(self, released: Tensor, within: Tensor) -> None:
         at = 0
         for parameter in self._recorder.trainable:
             size = parameter.numel()
             parameter.grad = released[at : at + size].view_as(parameter)
             at += size
         if self.plan.clipping == "adaptive":
-            self._adapt(found.within)
+            self._adapt(within)
         self.optimizer.step()
         if self._averaged is not None:
             self._averaged.update()
