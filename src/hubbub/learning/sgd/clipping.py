@@ -131,7 +131,8 @@ def flattened(recorder: Recorder, uses: list[Used], factors: Tensor) -> Tensor:
         for parameter, part in zip(parameters, use.total(factors).values(), strict=True)
     }
     parts = [found[id(p)] if id(p) in found else torch.zeros_like(p) for p in recorder.trainable]
-    return torch.cat([part.reshape(-1).to(recorder.trainable[0].dtype) for part in parts])
+    kind = torch.promote_types(recorder.trainable[0].dtype, torch.float32)
+    return torch.cat([part.reshape(-1).to(kind) for part in parts])
 
 
 def floats(uses: list[Used]) -> list[Tensor]:

@@ -63,7 +63,9 @@ class Compiled:
                 parameter.requires_grad_(True)
         precision = precision_of([*inputs, *gradients])
         with torch.no_grad():
-            return Clipped(*self._finish(inputs, gradients, take, norm, (precision.doubt, precision.slack)))
+            return Clipped(
+                *self._finish([x.detach() for x in inputs], gradients, take, norm, (precision.doubt, precision.slack))
+            )
 
     def _look(self, tensors: tuple[Any, ...]) -> None:
         """Learns from an uncompiled pass in which order layers are called, and the shapes of their outputs."""

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 from hubbub.errors import ParameterError
@@ -206,7 +207,8 @@ class Recorder:
 
         size = sum(p.numel() for p in unit.parameters.values())
         each = torch.func.vmap(one, chunk_size=max(1, OUTPUT_PLACES // size))
-        found = each([v for b, v in zip(batched, leaves, strict=True) if b], arrived)
+        with sdpa_kernel(SDPBackend.MATH):  # the others know no batch of batches
+            found = each([v for b, v in zip(batched, leaves, strict=True) if b], arrived)
         return {n: g.unflatten(0, (-1, self.views)).sum(1) for n, g in found.items()}
 
 

@@ -15,7 +15,7 @@ from torch.optim import Optimizer
 from hubbub.errors import ParameterError, SessionClosed
 from hubbub.learning.sgd.apart import check_apart
 from hubbub.learning.sgd.batches import Batch, batches
-from hubbub.learning.sgd.clipping import Clipped, Losses, clipped
+from hubbub.learning.sgd.clipping import Clipped, Losses, clipped, flattened
 from hubbub.learning.sgd.compiled import Compiled
 from hubbub.learning.sgd.journal import Journal
 from hubbub.learning.sgd.noise import noisy
@@ -140,7 +140,7 @@ class Run:
                 total.sum += found.sum
                 total = Clipped(total.sum, total.within + within, total.good & found.good)
         if total is None:
-            zeros = torch.cat([torch.zeros_like(p).reshape(-1) for p in self._recorder.trainable])
+            zeros = flattened(self._recorder, [], torch.zeros(0))
             total = Clipped(zeros, zeros.new_zeros(()), zeros.new_ones(()) > 0)
         return total
 
@@ -161,7 +161,7 @@ class Run:
         at = 0
         for parameter in self._recorder.trainable:
             size = parameter.numel()
-            parameter.grad = released[at : at + size].view_as(parameter)
+            parameter.grad = released[at : at + size].view_as(parameter).to(parameter.dtype)
             at += size
         if self.plan.clipping == "adaptive":
             self._adapt(found.within)
