@@ -63,9 +63,7 @@ class Compiled:
                 parameter.requires_grad_(True)
         precision = precision_of([*inputs, *gradients])
         with torch.no_grad():
-            return Clipped(
-                *self._finish([x.detach() for x in inputs], gradients, take, norm, (precision.doubt, precision.slack))
-            )
+            return Clipped(*self._finish(inputs, gradients, take, norm, (precision.doubt, precision.slack)))
 
     def _look(self, tensors: tuple[Any, ...]) -> None:
         """Learns from an uncompiled pass in which order layers are called, and the shapes of their outputs."""
@@ -84,7 +82,7 @@ class Compiled:
         if not self._tracing:
             return None
         place = len(self._seen)
-        self._seen.append(inputs[0])
+        self._seen.append(inputs[0].detach())  # else zeros would be made for its gradient
         return output + self._zeros[place]
 
     def _with_zeros(self, zeros: list[Tensor], tensors: tuple[Any, ...]) -> tuple[Tensor, list[Tensor]]:

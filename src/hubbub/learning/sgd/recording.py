@@ -108,8 +108,8 @@ class Recorder:
         try:
             for unit in self.units:
                 if type(unit.layer) in RECURRENT:
-                    swapped.append(unit.layer)
                     unit.layer.forward = unrolled(unit.layer, self, unit)
+                    swapped.append(unit.layer)
                 else:
                     handles.append(unit.layer.register_forward_hook(self._hook(unit), with_kwargs=True))
             yield
@@ -142,6 +142,11 @@ class Recorder:
                     tuple(value.shape),
                     "must have the examples as its first dimension",
                     "use batch_first",
+                )
+        for value in tree_flatten(output)[0]:
+            if isinstance(value, Tensor) and value.shape[:1] != (self.examples * self.views,):
+                raise ParameterError(
+                    call.unit.name, tuple(value.shape), "must return one row for each example", "use batch_first"
                 )
         self.calls.append(call)
 
