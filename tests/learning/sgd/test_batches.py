@@ -1,4 +1,4 @@
-"""Batches: who takes part is drawn as the plan says, empty samples too; parts, workers and filled parts hold the same."""
+"""Batches: drawn as the plan says, empty samples too; parts, workers and filled parts hold the same."""
 
 from typing import Any
 
