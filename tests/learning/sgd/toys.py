@@ -59,11 +59,11 @@ def points(many: int = 64) -> tuple[Tensor, Tensor]:
 class Attention(nn.Module):
     """Tokens, normalisations of two kinds, attention by hand, and a head tied to the embedding."""
 
-    def __init__(self, words: int = 20, width: int = 8) -> None:
+    def __init__(self, words: int = 20, width: int = 8, bias: bool = False) -> None:
         super().__init__()
         self.words, self.mixed = nn.Embedding(words, width, padding_idx=0), nn.Linear(width, 3 * width)
         self.out, self.norm, self.last = nn.Linear(width, width), nn.LayerNorm(width), nn.RMSNorm(width)
-        self.head = nn.Linear(width, words, bias=False)
+        self.head = nn.Linear(width, words, bias=bias)
         self.head.weight = self.words.weight
 
     def forward(self, tokens: Tensor) -> Tensor:
@@ -197,6 +197,7 @@ def models() -> dict[str, tuple[nn.Module, Tensor]]:
             torch.randint(0, 9, (many, 70)),
         ),
         "attention, tied": (Attention(), torch.randint(0, 20, (many, 7))),
+        "tied but for a bias": (Attention(bias=True), torch.randint(0, 20, (many, 7))),
         "heads": (Heads(), torch.randn(many, 3, 8)),
         "transformer": (
             flat(nn.TransformerEncoderLayer(8, 2, 6, dropout=0.0, batch_first=True), width=24),
