@@ -8,16 +8,20 @@ import torch
 from torch import Tensor, nn
 
 from hubbub.errors import ParameterError
+from hubbub.learning.sgd.clipping import check_losses
 from hubbub.learning.sgd.recording import Recorder, Unit
 
 EXAMPLES = 3
+SIZE_MATTERS = 0.1
+"""By what share of the largest number a smaller batch must change others to be noticed: short formats change some."""
 
 
 def check_apart(model: nn.Module, losses: Any, tensors: tuple[Any, ...], units: list[Unit]) -> None:
     """Refuses a model in which one example reaches another's loss or layers, or that remembers what it has seen.
 
-    Made-up rows of the shapes and types given are passed through the model twice; the first row differs. Values of the
-    tensors are not read.
+    Made-up rows of the shapes and types given are passed through the model twice; the first row differs. Where nothing
+    is random, they are passed without the first as well: one example must not see how many others there are. Values of
+    the tensors are not read.
     """
     del units
     one = [_made_up(v) for v in tensors]
@@ -25,6 +29,7 @@ def check_apart(model: nn.Module, losses: Any, tensors: tuple[Any, ...], units: 
     before = {n: b.clone() for n, b in model.named_buffers()}
     recorder = Recorder(model)
     seen = [_seen(recorder, losses, rows) for rows in (one, other)]
+    random = not _alike(seen[0][1], _seen(recorder, losses, one, seed=2)[1], 0)
     for name, buffer in model.named_buffers():
         if not torch.equal(buffer, before[name]):
             with torch.no_grad():
@@ -37,6 +42,18 @@ def check_apart(model: nn.Module, losses: Any, tensors: tuple[Any, ...], units: 
             raise ParameterError(
                 "model", name, "lets one example reach another", "put examples first, and let no layer mix them"
             )
+    fewer = [v[1:] if isinstance(v, Tensor) else v for v in one]
+    if not random and not _alike([v[1:] for v in seen[0][1]], _seen(recorder, losses, fewer)[1], SIZE_MATTERS):
+        raise ParameterError(
+            "losses", "of a smaller batch", "must not depend on how many examples there are", "divide by no size"
+        )
+
+
+def _alike(some: list[Tensor], others: list[Tensor], share: float) -> bool:
+    return len(some) == len(others) and all(
+        bool(((a - b).abs().nan_to_num() <= share * a.abs().nan_to_num().max()).all())
+        for a, b in zip(some, others, strict=True)
+    )
 
 
 def _made_up(value: Any) -> Any:
@@ -57,21 +74,22 @@ def _changed(value: Any) -> Any:
     return changed
 
 
-def _seen(recorder: Recorder, losses: Any, rows: list[Any]) -> tuple[list[str], list[Tensor]]:
+def _seen(recorder: Recorder, losses: Any, rows: list[Any], seed: int = 1) -> tuple[list[str], list[Tensor]]:
     """The inputs of every recorded layer, and the losses."""
+    many = next(len(v) for v in rows if isinstance(v, Tensor))
     devices = [rows[0].device] if rows[0].is_cuda else []
     with torch.random.fork_rng(devices=devices), torch.enable_grad():
-        torch.manual_seed(1)
-        with recorder.recording(EXAMPLES):
+        torch.manual_seed(seed)
+        with recorder.recording(many):
             found = losses(recorder.model, *rows)
     names, values = [], []
     for call in recorder.calls:
         for value in call.inputs:
-            if isinstance(value, Tensor) and value.shape[:1] == (EXAMPLES,):
+            if isinstance(value, Tensor) and value.shape[:1] == (many,):
                 names.append(call.unit.name)
                 values.append(value.double())
-    if isinstance(found, Tensor) and found.shape == (EXAMPLES,):
-        names.append("losses")
-        values.append(found.detach().double())
+    check_losses(found, many)
+    names.append("losses")
+    values.append(found.detach().double())
     recorder.calls = []
     return names, values

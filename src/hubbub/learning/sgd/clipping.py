@@ -85,12 +85,17 @@ def clipped(
     examples = total // views
     with recorder.recording(examples, views), torch.enable_grad():
         found = losses(recorder.model, *tensors)
-    if not isinstance(found, Tensor) or found.shape != (total,):
-        shape = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
-        raise ParameterError("losses", shape, "must return one loss for each example", 'use reduction="none"')
+    check_losses(found, total)
     if found.requires_grad:
         found.sum().div(views).backward()
     return summed(recorder, clip, clipping, taking)
+
+
+def check_losses(found: Any, total: int) -> None:
+    """Refuses losses that are not one for each example."""
+    if not isinstance(found, Tensor) or found.shape != (total,):
+        shape = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
+        raise ParameterError("losses", shape, "must return one loss for each example", 'use reduction="none"')
 
 
 def factors_of(
@@ -131,7 +136,8 @@ def flattened(recorder: Recorder, uses: list[Used], factors: Tensor) -> Tensor:
         for parameter, part in zip(parameters, use.total(factors).values(), strict=True)
     }
     parts = [found[id(p)] if id(p) in found else torch.zeros_like(p) for p in recorder.trainable]
-    return torch.cat([part.reshape(-1).to(recorder.trainable[0].dtype) for part in parts])
+    kind = torch.promote_types(recorder.trainable[0].dtype, torch.float32)
+    return torch.cat([part.reshape(-1).to(kind) for part in parts])
 
 
 def floats(uses: list[Used]) -> list[Tensor]:

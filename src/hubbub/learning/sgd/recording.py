@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 from hubbub.errors import ParameterError
@@ -107,8 +108,8 @@ class Recorder:
         try:
             for unit in self.units:
                 if type(unit.layer) in RECURRENT:
-                    swapped.append(unit.layer)
                     unit.layer.forward = unrolled(unit.layer, self, unit)
+                    swapped.append(unit.layer)
                 else:
                     handles.append(unit.layer.register_forward_hook(self._hook(unit), with_kwargs=True))
             yield
@@ -141,6 +142,11 @@ class Recorder:
                     tuple(value.shape),
                     "must have the examples as its first dimension",
                     "use batch_first",
+                )
+        for value in tree_flatten(output)[0]:
+            if isinstance(value, Tensor) and value.shape[:1] != (self.examples * self.views,):
+                raise ParameterError(
+                    call.unit.name, tuple(value.shape), "must return one row for each example", "use batch_first"
                 )
         self.calls.append(call)
 
@@ -206,7 +212,8 @@ class Recorder:
 
         size = sum(p.numel() for p in unit.parameters.values())
         each = torch.func.vmap(one, chunk_size=max(1, OUTPUT_PLACES // size))
-        found = each([v for b, v in zip(batched, leaves, strict=True) if b], arrived)
+        with sdpa_kernel(SDPBackend.MATH):  # the others know no batch of batches
+            found = each([v for b, v in zip(batched, leaves, strict=True) if b], arrived)
         return {n: g.unflatten(0, (-1, self.views)).sum(1) for n, g in found.items()}
 
 

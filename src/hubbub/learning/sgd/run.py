@@ -15,7 +15,7 @@ from torch.optim import Optimizer
 from hubbub.errors import ParameterError, SessionClosed
 from hubbub.learning.sgd.apart import check_apart
 from hubbub.learning.sgd.batches import Batch, batches
-from hubbub.learning.sgd.clipping import Clipped, Losses, clipped
+from hubbub.learning.sgd.clipping import Clipped, Losses, clipped, flattened
 from hubbub.learning.sgd.compiled import Compiled
 from hubbub.learning.sgd.journal import Journal
 from hubbub.learning.sgd.noise import noisy
@@ -34,8 +34,9 @@ class Run:
     """A private training: ``for batch in run.batches(data): run.step(batch)``, and whatever else a loop wants to do.
 
     ``losses(model, *tensors)`` returns one loss for each example. ``part`` is how many examples are in memory at a
-    time; ``views`` how many rows in a batch are views of one example, one after the other, whose gradients are averaged
-    before they are clipped; ``average`` keeps a running mean of the parameters with this decay. ``budget`` is charged
+    time; ``views`` how many views of each record are seen, whose gradients are averaged before they are clipped: the
+    second dimension of what is given holds them, or else each record is repeated, for ``losses`` to change at random;
+    ``average`` keeps a running mean of the parameters with this decay. ``budget`` is charged
     for the whole plan before anything is read. ``journal`` is a file that remembers steps across crashes. ``compiled``
     compiles the passes, for parts of one shape (``batches(…, full=True)``).
 
@@ -44,7 +45,8 @@ class Run:
         record; the noise of the whole sum is drawn once (``noisy``), and all that follows is post-processing.
         Steps are counted before they run.
     Assumes: what ``clipped``, ``draws`` and ``noisy`` assume; nothing but models leaves the process (losses of
-        examples, sizes of batches and gradients are private); the model was not made from the private records.
+        examples, sizes of batches and gradients are private); the model was not made from the private records; each
+        batch is taken once, as it comes; of several workers, each is given records of its own.
     """
 
     def __init__(
@@ -105,9 +107,14 @@ class Run:
     # steps
 
     def batches(self, data: Any, *, workers: int = 0, full: bool = False) -> Iterator[Batch]:
-        """A batch for each step that is left. ``full`` makes all parts of one size, for compiled models."""
+        """A batch for each step that is left. ``full`` makes all parts of one size, for compiled models.
+
+        Shuffled batches begin with a new pass, so what was left of one is counted as taken.
+        """
         if full and self.part is None:
             raise ParameterError("part", None, "must be given for full parts")
+        if self.plan.sampling == "shuffled":
+            self.steps = min(self.plan.steps, -(-self.steps // self.plan.steps_a_pass) * self.plan.steps_a_pass)
         left = self.plan.steps - self.steps
         return batches(self.plan, data, left, part=self.part, full=full, workers=workers, bits=self._bits)
 
@@ -133,7 +140,7 @@ class Run:
         total: Clipped | None = None
         for fetch in batch.parts:
             tensors, taking = fetch()
-            tensors = tuple(v.to(device) if isinstance(v, Tensor) else v for v in tensors)
+            tensors = tuple(self._seen(v.to(device)) if isinstance(v, Tensor) else v for v in tensors)
             self._check_apart(tensors)
             found = clipped(tensors, clip=self.clip, taking=None if taking is None else taking.to(device))
             rows = len(tensors[0]) // self.views if taking is None else taking.sum()
@@ -144,9 +151,15 @@ class Run:
                 total.sum += found.sum
                 total = Clipped(total.sum, total.within + within, total.good & found.good)
         if total is None:
-            zeros = torch.cat([torch.zeros_like(p).reshape(-1) for p in self._recorder.trainable])
+            zeros = flattened(self._recorder, [], torch.zeros(0))
             total = Clipped(zeros, zeros.new_zeros(()), zeros.new_ones(()) > 0)
         return total
+
+    def _seen(self, values: Tensor) -> Tensor:
+        """All views of all records, one after the other."""
+        if self.views == 1:
+            return values
+        return values.flatten(0, 1) if values.shape[1:2] == (self.views,) else values.repeat_interleave(self.views, 0)
 
     def _count(self) -> None:
         if self._journal:
@@ -168,7 +181,7 @@ class Run:
         at = 0
         for parameter in self._recorder.trainable:
             size = parameter.numel()
-            parameter.grad = released[at : at + size].view_as(parameter)
+            parameter.grad = released[at : at + size].view_as(parameter).to(parameter.dtype)
             at += size
         if self.plan.clipping == "adaptive":
             self._adapt(within)
@@ -209,7 +222,7 @@ class Run:
             "clip": self.clip,
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
-            "average": None if self._averaged is None else self._averaged.parameters,
+            "average": None if self._averaged is None else (self._averaged.steps, self._averaged.parameters),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -221,7 +234,8 @@ class Run:
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         if self._averaged is not None and state["average"] is not None:
-            self._averaged.parameters = dict(state["average"])
+            self._averaged.steps, parameters = state["average"]
+            self._averaged.parameters = {name: value.clone() for name, value in parameters.items()}
 
 
 class _Average:

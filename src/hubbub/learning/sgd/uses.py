@@ -18,6 +18,8 @@ from torch.nn import functional
 
 CHUNK = 1 << 25
 """Numbers unfolded at a time when lengths are computed."""
+LEAST = 2.0**-100
+"""Added to sums of squares, which may have vanished where what they will be multiplied with is huge."""
 
 
 class Use(ABC):
@@ -55,8 +57,11 @@ def _precise(x: Tensor) -> Tensor:
 
 
 def _scaled(one: Tensor, other: Tensor, factors: Tensor) -> tuple[Tensor, Tensor]:
-    """Both, the one with fewer numbers times its example's factor, in a type that both have."""
-    kind = torch.promote_types(one.dtype, other.dtype)
+    """Both, the one with fewer numbers times its example's factor, in a type that both have and sums can be kept in.
+
+    Sums over examples rounded to half precision could differ by far more than one example does.
+    """
+    kind = torch.promote_types(torch.promote_types(one.dtype, other.dtype), torch.float32)
     one, other = one.to(kind), other.to(kind)
     by_example = factors.to(kind)
 
@@ -67,19 +72,20 @@ def _scaled(one: Tensor, other: Tensor, factors: Tensor) -> tuple[Tensor, Tensor
 
 
 def _weighted(factors: Tensor, each: Tensor) -> Tensor:
-    flat = each.reshape(len(each), -1)
+    flat = _precise(each).reshape(len(each), -1)
     return (factors.to(flat.dtype) @ flat).view(each.shape[1:])
 
 
 def _square(x: Tensor) -> Tensor:
-    """The sum of squares of every example."""
+    """The sum of squares of every example, or a little more."""
     flat = _precise(x).reshape(len(x), -1)
-    return torch.linalg.vector_norm(flat, dim=1).square()
+    return torch.linalg.vector_norm(flat, dim=1).square() + LEAST
 
 
 def _longer(squares: Tensor, doubt: float, *sizes: Tensor) -> Tensor:
-    """(sqrt(squares) + doubt * the product of the lengths whose squares are given) ** 2."""
-    return (squares.clamp(min=0).sqrt() + doubt * torch.stack([size.sqrt() for size in sizes]).prod(0)).square()
+    """(sqrt(squares) + doubt * the product of the lengths whose squares are given) ** 2, or a little more."""
+    squares = squares.clamp(min=0) + LEAST * torch.stack(sizes).sum(0)
+    return (squares.sqrt() + doubt * torch.stack([size.sqrt() for size in sizes]).prod(0)).square()
 
 
 def _cleaned(x: Tensor, good: Tensor) -> Tensor:
