@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -11,6 +13,8 @@ from hubbub.errors import ParameterError
 from hubbub.learning.sgd.recording import Recorder, Unit
 
 EXAMPLES = 3
+SEEDS = 8
+"""How often an augmentation that draws is tried."""
 
 
 def check_apart(model: nn.Module, losses: Any, tensors: tuple[Any, ...], units: list[Unit]) -> None:
@@ -39,6 +43,38 @@ def check_apart(model: nn.Module, losses: Any, tensors: tuple[Any, ...], units: 
             )
 
 
+def check_augment(augment: Any, tensors: tuple[Any, ...], views: int) -> None:
+    """Refuses an augmentation in which one made-up example reaches another's rows, or that makes too many or few."""
+    name = getattr(augment, "__name__", type(augment).__name__)
+    one = [_made_up(v) for v in tensors]
+    other = [_changed(v) for v in one]
+    for seed in range(SEEDS):
+        found = []
+        for rows in (one, other):
+            with _seeded(rows, seed):
+                found.append(augment(*rows))
+        for first, second in zip(*found, strict=True):
+            if not isinstance(first, Tensor):
+                continue
+            if len(first) != EXAMPLES * views:
+                raise ParameterError("augment", name, f"must return {views} rows of each example", "see views")
+            if not torch.equal(first[views:], second[views:]):
+                raise ParameterError(
+                    "augment",
+                    name,
+                    "lets one example reach another's rows",
+                    "draw by torch's own generator, and mix no examples",
+                )
+
+
+@contextmanager
+def _seeded(rows: list[Any], seed: int = 1) -> Iterator[None]:
+    """torch's generator starts anew inside, and goes on outside as if nothing had been drawn."""
+    with torch.random.fork_rng(devices=[rows[0].device] if rows[0].is_cuda else []):
+        torch.manual_seed(seed)
+        yield
+
+
 def _made_up(value: Any) -> Any:
     if not isinstance(value, Tensor):
         return value
@@ -59,11 +95,8 @@ def _changed(value: Any) -> Any:
 
 def _seen(recorder: Recorder, losses: Any, rows: list[Any]) -> tuple[list[str], list[Tensor]]:
     """The inputs of every recorded layer, and the losses."""
-    devices = [rows[0].device] if rows[0].is_cuda else []
-    with torch.random.fork_rng(devices=devices), torch.enable_grad():
-        torch.manual_seed(1)
-        with recorder.recording(EXAMPLES):
-            found = losses(recorder.model, *rows)
+    with _seeded(rows), torch.enable_grad(), recorder.recording(EXAMPLES):
+        found = losses(recorder.model, *rows)
     names, values = [], []
     for call in recorder.calls:
         for value in call.inputs:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from hubbub.errors import ParameterError, SessionClosed
-from hubbub.learning.sgd.apart import check_apart
+from hubbub.learning.sgd.apart import check_apart, check_augment
 from hubbub.learning.sgd.batches import Batch, batches
 from hubbub.learning.sgd.clipping import Clipped, Losses, clipped
 from hubbub.learning.sgd.compiled import Compiled
@@ -29,13 +29,17 @@ from hubbub.randomness.bits import SECURE, Bits
 TARGET, LEARNING_RATE = 0.5, 0.2
 """Adaptive clipping: the share of gradients to be left whole, and how fast the norm follows (ATMR21)."""
 
+Augment = Callable[..., tuple[Any, ...]]
+"""augment(*tensors): the tensors with several rows of each example, one after the other, in place of one."""
+
 
 class Run:
     """A private training: ``for batch in run.batches(data): run.step(batch)``, and whatever else a loop wants to do.
 
     ``losses(model, *tensors)`` returns one loss for each example. ``part`` is how many examples are in memory at a
     time; ``views`` how many rows in a batch are views of one example, one after the other, whose gradients are averaged
-    before they are clipped; ``average`` keeps a running mean of the parameters with this decay. ``budget`` is charged
+    before they are clipped; ``augment(*tensors)`` makes them where the data hold one row of each example, and draws by
+    torch's own generator; ``average`` keeps a running mean of the parameters with this decay. ``budget`` is charged
     for the whole plan before anything is read. ``journal`` is a file that remembers steps across crashes. ``compiled``
     compiles the passes, for parts of one shape (``batches(…, full=True)``).
 
@@ -56,6 +60,7 @@ class Run:
         *,
         part: int | None = None,
         views: int = 1,
+        augment: Augment | None = None,
         average: float | None = None,
         budget: Budget | None = None,
         journal: str | Path | None = None,
@@ -64,7 +69,7 @@ class Run:
     ) -> None:
         self.model, self.optimizer, self.plan, self.losses = model, optimizer, plan, losses
         self.part = None if part is None else count("part", part)
-        self.views = count("views", views)
+        self.views, self.augment = count("views", views), augment
         self.clip = plan.clip
         self._recorder, self._bits = Recorder(model), bits
         self._plainly = partial(clipped, self._recorder, losses, clipping=plan.clipping, views=self.views)
@@ -130,6 +135,7 @@ class Run:
         for fetch in batch.parts:
             tensors, taking = fetch()
             tensors = tuple(v.to(device) if isinstance(v, Tensor) else v for v in tensors)
+            tensors = self._augmented(tensors)
             self._check_apart(tensors)
             found = clipped(tensors, clip=self.clip, taking=None if taking is None else taking.to(device))
             rows = len(tensors[0]) // self.views if taking is None else taking.sum()
@@ -148,6 +154,13 @@ class Run:
         if self._journal:
             self._journal.reserve(self.steps + 1)
         self.steps += 1
+
+    def _augmented(self, tensors: tuple[Any, ...]) -> tuple[Any, ...]:
+        if self.augment is None:
+            return tensors
+        if not self._apart:
+            check_augment(self.augment, tensors, self.views)
+        return self.augment(*tensors)
 
     def _check_apart(self, tensors: tuple[Any, ...]) -> None:
         if not self._apart:
