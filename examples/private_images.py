@@ -17,10 +17,11 @@ from torch.nn import functional
 from training import Recipe, arguments, changed, compare, linear, timed
 
 RECIPES = {
-    "mnist": Recipe(batch=8192, epochs=60, step=0.8),
-    "fashion_mnist": Recipe(batch=8192, epochs=60, step=0.8),
+    "mnist": Recipe(batch=8192, epochs=40, step=1.2, average=0.99),
+    "fashion_mnist": Recipe(batch=8192, epochs=40, step=1.6, average=0.95),
 }
-GROUPS = {"mnist": 27, "fashion_mnist": 27}
+"""Chosen by 10,000 held back training pictures, at epsilon 3. On data that are private themselves, choosing costs too."""
+GROUPS = {"mnist": 9, "fashion_mnist": 9}
 """Groups of channels, each brought to mean 0 and variance 1 in every picture alone."""
 
 
