@@ -20,7 +20,7 @@ RECIPES = {
     "mnist": Recipe(batch=8192, epochs=40, step=1.2, average=0.99),
     "fashion_mnist": Recipe(batch=8192, epochs=40, step=1.6, average=0.95),
 }
-"""Chosen by 10,000 held back training pictures, at epsilon 3. On data that are private themselves, choosing costs too."""
+"""Chosen by 10,000 held back training pictures, at epsilon 3. Where data are private themselves, choosing costs too."""
 GROUPS = {"mnist": 9, "fashion_mnist": 9}
 """Groups of channels, each brought to mean 0 and variance 1 in every picture alone."""
 
