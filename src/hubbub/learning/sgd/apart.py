@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -14,6 +16,8 @@ from hubbub.learning.sgd.recording import Recorder, Unit
 EXAMPLES = 3
 SIZE_MATTERS = 0.1
 """By what share of the largest number a smaller batch must change others to be noticed: short formats change some."""
+SEEDS = 8
+"""How often an augmentation that draws is tried."""
 
 
 def check_apart(model: nn.Module, losses: Any, tensors: tuple[Any, ...], units: list[Unit]) -> None:
@@ -56,6 +60,38 @@ def _alike(some: list[Tensor], others: list[Tensor], share: float) -> bool:
     )
 
 
+def check_augment(augment: Any, tensors: tuple[Any, ...], views: int) -> None:
+    """Refuses an augmentation in which one made-up example reaches another's rows, or that makes too many or few."""
+    name = getattr(augment, "__name__", type(augment).__name__)
+    one = [_made_up(v) for v in tensors]
+    other = [_changed(v) for v in one]
+    for seed in range(SEEDS):
+        found = []
+        for rows in (one, other):
+            with _seeded(rows, seed):
+                found.append(augment(*rows))
+        for first, second in zip(*found, strict=True):
+            if not isinstance(first, Tensor):
+                continue
+            if len(first) != EXAMPLES * views:
+                raise ParameterError("augment", name, f"must return {views} rows of each example", "see views")
+            if not torch.equal(first[views:], second[views:]):
+                raise ParameterError(
+                    "augment",
+                    name,
+                    "lets one example reach another's rows",
+                    "draw by torch's own generator, and mix no examples",
+                )
+
+
+@contextmanager
+def _seeded(rows: list[Any], seed: int = 1) -> Iterator[None]:
+    """torch's generator starts anew inside, and goes on outside as if nothing had been drawn."""
+    with torch.random.fork_rng(devices=[rows[0].device] if rows[0].is_cuda else []):
+        torch.manual_seed(seed)
+        yield
+
+
 def _made_up(value: Any) -> Any:
     if not isinstance(value, Tensor):
         return value
@@ -77,11 +113,8 @@ def _changed(value: Any) -> Any:
 def _seen(recorder: Recorder, losses: Any, rows: list[Any], seed: int = 1) -> tuple[list[str], list[Tensor]]:
     """The inputs of every recorded layer, and the losses."""
     many = next(len(v) for v in rows if isinstance(v, Tensor))
-    devices = [rows[0].device] if rows[0].is_cuda else []
-    with torch.random.fork_rng(devices=devices), torch.enable_grad():
-        torch.manual_seed(seed)
-        with recorder.recording(many):
-            found = losses(recorder.model, *rows)
+    with _seeded(rows, seed), torch.enable_grad(), recorder.recording(many):
+        found = losses(recorder.model, *rows)
     names, values = [], []
     for call in recorder.calls:
         for value in call.inputs:

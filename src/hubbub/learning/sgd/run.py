@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from hubbub.errors import ParameterError, SessionClosed
-from hubbub.learning.sgd.apart import check_apart
+from hubbub.learning.sgd.apart import check_apart, check_augment
 from hubbub.learning.sgd.batches import Batch, batches
 from hubbub.learning.sgd.clipping import Clipped, Losses, clipped, flattened
 from hubbub.learning.sgd.compiled import Compiled
@@ -29,13 +29,17 @@ from hubbub.randomness.bits import SECURE, Bits
 TARGET, LEARNING_RATE = 0.5, 0.2
 """Adaptive clipping: the share of gradients to be left whole, and how fast the norm follows (ATMR21)."""
 
+Augment = Callable[..., tuple[Any, ...]]
+"""augment(*tensors): the tensors with several rows of each example, one after the other, in place of one."""
+
 
 class Run:
     """A private training: ``for batch in run.batches(data): run.step(batch)``, and whatever else a loop wants to do.
 
     ``losses(model, *tensors)`` returns one loss for each example. ``part`` is how many examples are in memory at a
-    time; ``views`` how many views of each record are seen, whose gradients are averaged before they are clipped: the
-    second dimension of what is given holds them, or else each record is repeated, for ``losses`` to change at random;
+    time; ``views`` how many views of each record are seen, whose gradients are averaged before they are clipped:
+    ``augment(*tensors)`` makes them, one after the other, drawing by torch's own generator; without it, the second
+    dimension of what is given holds them, or else each record is repeated, for ``losses`` to change at random;
     ``average`` keeps a running mean of the parameters with this decay. ``budget`` is charged
     for the whole plan before anything is read. ``journal`` is a file that remembers steps across crashes. ``compiled``
     compiles the passes, for parts of one shape (``batches(…, full=True)``).
@@ -58,6 +62,7 @@ class Run:
         *,
         part: int | None = None,
         views: int = 1,
+        augment: Augment | None = None,
         average: float | None = None,
         budget: Budget | None = None,
         journal: str | Path | None = None,
@@ -66,7 +71,7 @@ class Run:
     ) -> None:
         self.model, self.optimizer, self.plan, self.losses = model, optimizer, plan, losses
         self.part = None if part is None else count("part", part)
-        self.views = count("views", views)
+        self.views, self.augment = count("views", views), augment
         self.clip = plan.clip
         self._recorder, self._bits = Recorder(model), bits
         self._plainly = partial(clipped, self._recorder, losses, clipping=plan.clipping, views=self.views)
@@ -140,7 +145,8 @@ class Run:
         total: Clipped | None = None
         for fetch in batch.parts:
             tensors, taking = fetch()
-            tensors = tuple(self._seen(v.to(device)) if isinstance(v, Tensor) else v for v in tensors)
+            tensors = tuple(v.to(device) if isinstance(v, Tensor) else v for v in tensors)
+            tensors = self._viewed(tensors)
             self._check_apart(tensors)
             found = clipped(tensors, clip=self.clip, taking=None if taking is None else taking.to(device))
             rows = len(tensors[0]) // self.views if taking is None else taking.sum()
@@ -155,11 +161,22 @@ class Run:
             total = Clipped(zeros, zeros.new_zeros(()), zeros.new_ones(()) > 0)
         return total
 
-    def _seen(self, values: Tensor) -> Tensor:
+    def _viewed(self, tensors: tuple[Any, ...]) -> tuple[Any, ...]:
         """All views of all records, one after the other."""
+        if self.augment is not None:
+            if not self._apart:
+                check_augment(self.augment, tensors, self.views)
+            return self.augment(*tensors)
         if self.views == 1:
-            return values
-        return values.flatten(0, 1) if values.shape[1:2] == (self.views,) else values.repeat_interleave(self.views, 0)
+            return tensors
+        return tuple(
+            v
+            if not isinstance(v, Tensor)
+            else v.flatten(0, 1)
+            if v.shape[1:2] == (self.views,)
+            else v.repeat_interleave(self.views, 0)
+            for v in tensors
+        )
 
     def _count(self) -> None:
         if self._journal:
