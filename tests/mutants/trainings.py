@@ -71,8 +71,8 @@ BUGS = [
     Bug(
         "two records become views of one",
         "learning/sgd/run.py",
-        "        if self.views == 1:\n            return values",
-        "        if self.views:\n            return values",
+        "        if self.views == 1:\n            return tensors",
+        "        if self.views:\n            return tensors",
         RUN,
     ),
     Bug(
