@@ -119,7 +119,7 @@ MODELS: dict[str, Callable[[], nn.Module]] = {
     "mlp": mlp,
 }
 BATCHES = {"cuda": {"cnn": 4096, "wrn": 512, "transformer": 256}, "cpu": {"cnn": 256, "mlp": 256}}
-PARTS = {"wrn": 256, "transformer": 128}
+PARTS = {"cnn": 2048, "wrn": 256, "transformer": 128}
 """hubbub: examples in memory at a time, where all at once would take more than plain training does."""
 OPACUS = {"opacus-hooks": "hooks", "opacus-functorch": "functorch", "opacus-ew": "ew", "opacus-ghost": "ghost"}
 MODES = ("plain", "plain-compiled", *OPACUS, "hubbub", "hubbub-compiled")
