@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from training import Recipe, arguments, changed, compare, timed
 
-RECIPE = Recipe(batch=8192, epochs=60, step=0.4, average=0.99)
+RECIPE = Recipe(batch=8192, epochs=60, step=0.8, average=0.99)
 GROUPS = 27
 COLOURS = ((0.5, 0.5, 0.5), (0.25, 0.25, 0.25))
 """Middle and spread of pixels, by rule of thumb: nothing is measured on the private ones."""
