@@ -67,8 +67,8 @@ def _noisy(flat: Tensor, stddev: float, bits: Bits) -> Tensor:
     sums = (flat.double() / step).add_(z, alpha=spread)
     whole = sums.round()
     sure = (squared > COMMON_RADIUS) & (u > COMMON_UNIFORM)
-    off = torch.where(sure, SURE * spread, RATHER_SURE * spread)
-    off = torch.where((squared > LEAST_RADIUS) & (u > LEAST_UNIFORM), off, math.inf)
+    common, rather, never = u.new_tensor([SURE * spread, RATHER_SURE * spread, math.inf])  # doubles, as u is
+    off = torch.where((squared > LEAST_RADIUS) & (u > LEAST_UNIFORM), torch.where(sure, common, rather), never)
     doubtful = (sums - whole).abs_().add_(sums.abs() * 2.0**-50) > 0.5 - torch.cat([off, off])[: len(flat)]
     for i in doubtful.nonzero().flatten().tolist():
         pair = i % half
