@@ -16,8 +16,8 @@ EXAMPLES = 3
 def check_apart(model: nn.Module, losses: Any, tensors: tuple[Any, ...], units: list[Unit]) -> None:
     """Refuses a model in which one example reaches another's loss or layers, or that remembers what it has seen.
 
-    Made-up rows of the shapes and types given are passed through the model twice; the first row differs. Values of the
-    tensors are not read.
+    Made-up rows of the shapes and types given are passed through the model twice; the first row differs. Then without
+    that row, and with no dropout: a loss divided by the size of the batch changes. Values of the tensors are not read.
     """
     del units
     one = [_made_up(v) for v in tensors]
@@ -37,6 +37,29 @@ def check_apart(model: nn.Module, losses: Any, tensors: tuple[Any, ...], units: 
             raise ParameterError(
                 "model", name, "lets one example reach another", "put examples first, and let no layer mix them"
             )
+    _check_size(model, losses, one)
+
+
+def _check_size(model: nn.Module, losses: Any, rows: list[Any]) -> None:
+    modes = {layer: layer.training for layer in model.modules()}
+    fewer = [v[1:] if isinstance(v, Tensor) else v for v in rows]
+    devices = [rows[0].device] if rows[0].is_cuda else []
+    found = []
+    try:
+        model.eval()
+        with torch.random.fork_rng(devices=devices), torch.no_grad():
+            for seed, given in ((1, rows), (2, rows), (1, fewer)):
+                torch.manual_seed(seed)
+                found.append(losses(model, *given))
+    finally:
+        for layer, mode in modes.items():
+            layer.training = mode
+    if not all(isinstance(v, Tensor) and v.dim() == 1 for v in found) or not torch.equal(found[0], found[1]):
+        return  # no losses of examples, or random ones
+    if not torch.allclose(found[0][1:], found[2], rtol=1e-4, atol=1e-6, equal_nan=True):
+        raise ParameterError(
+            "losses", "one for each example", "must not depend on how many examples there are", "divide by nothing"
+        )
 
 
 def _made_up(value: Any) -> Any:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import Parameter
 
 from hubbub.errors import ParameterError
 from hubbub.learning.sgd.plan import Clipping
@@ -26,27 +27,30 @@ class Precision:
 
     doubt: float
     slack: float
+    ghost: float
+    """How far squared lengths made of inner products may be off, times the squared lengths of what is multiplied."""
 
 
-DOUBLE = Precision(2.0**-46, 2.0**-40)
-SINGLE = Precision(2.0**-19, 2.0**-12)
-REDUCED = Precision(2.0**-9, 2.0**-8)
+DOUBLE = Precision(2.0**-46, 2.0**-40, 2.0**-46)
+SINGLE = Precision(2.0**-19, 2.0**-12, 2.0**-19)
+REDUCED = Precision(2.0**-9, 2.0**-8, 2.0**-9)
 """19-bit products (TF32) and half precision: factors are 11, 8 or 11 bits long and rounded once each."""
-BRAIN = Precision(2.0**-7, 2.0**-6)
+BRAIN = Precision(2.0**-7, 2.0**-6, 2.0**-7)
 
 
 def precision_of(values: list[Tensor]) -> Precision:
     """The precision of sums made of these."""
     kinds = {v.dtype for v in values}
+    on_device = any(v.is_cuda for v in values)
+    short = torch.get_float32_matmul_precision() != "highest" or (on_device and torch.backends.cuda.matmul.allow_tf32)
+    ghost = BRAIN.ghost if short else SINGLE.ghost  # lengths are measured in float32, whatever is multiplied
     if torch.bfloat16 in kinds:
-        return BRAIN
+        return replace(BRAIN, ghost=ghost)
     if torch.float16 in kinds:
-        return REDUCED
+        return replace(REDUCED, ghost=ghost)
     if kinds == {torch.float64}:
         return DOUBLE
-    on_device = any(v.is_cuda for v in values)
-    short = torch.backends.cuda.matmul.allow_tf32 or torch.backends.cudnn.allow_tf32
-    return REDUCED if (on_device and short) or torch.get_float32_matmul_precision() != "highest" else SINGLE
+    return replace(REDUCED if short or (on_device and torch.backends.cudnn.allow_tf32) else SINGLE, ghost=ghost)
 
 
 @dataclass
@@ -75,7 +79,8 @@ def clipped(
         nothing. ``taking`` (0 or 1 for each) leaves out examples that only fill the batch.
     Proof: factor times length is at most clip (1 - slack), where the length is that of the example's gradient as it is
         summed, or a bound on it: products of rounded factors differ from those measured by at most doubt times the
-        lengths of what is multiplied (Cauchy-Schwarz), which is added to the length.
+        lengths of what is multiplied (Cauchy-Schwarz), which is added to the length. A squared length made of inner
+        products may cancel and be off by ghost times the squared lengths, which is added to the square before its root.
     Assumes: an example's loss depends on no other example; the rounding of sums over examples is far below the noise.
     """
     first = next(v for v in tensors if isinstance(v, Tensor))
@@ -115,7 +120,7 @@ def summed(recorder: Recorder, clip: float, clipping: Clipping, taking: Tensor |
     if not uses:
         zeros = flattened(recorder, [], torch.zeros(0))
         return Clipped(zeros, zeros.sum(), zeros.sum() == 0)
-    squares = torch.stack([use.squares(precision.doubt) for _, use in uses]).sum(0)
+    squares = torch.stack([use.squares(precision.doubt, precision.ghost) for _, use in uses]).sum(0)
     factors, within, good = factors_of(squares, clip, clipping, precision.slack, taking)
     if not bool(good.all()):
         for _, use in uses:
@@ -130,8 +135,15 @@ def flattened(recorder: Recorder, uses: list[Used], factors: Tensor) -> Tensor:
         for parameters, use in uses
         for parameter, part in zip(parameters, use.total(factors).values(), strict=True)
     }
+    kind = sum_kind(recorder.trainable)
     parts = [found[id(p)] if id(p) in found else torch.zeros_like(p) for p in recorder.trainable]
-    return torch.cat([part.reshape(-1).to(recorder.trainable[0].dtype) for part in parts])
+    return torch.cat([part.reshape(-1).to(kind) for part in parts])
+
+
+def sum_kind(trainable: list[Parameter]) -> torch.dtype:
+    """The type in which sums are held until their noise is in: that of the parameters, but never a short one."""
+    doubles = all(parameter.dtype == torch.float64 for parameter in trainable)
+    return torch.float64 if doubles else torch.float32
 
 
 def floats(uses: list[Used]) -> list[Tensor]:

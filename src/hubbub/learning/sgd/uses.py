@@ -27,11 +27,12 @@ class Use(ABC):
     """The parameters, as the layer calls them."""
 
     @abstractmethod
-    def squares(self, doubt: float) -> Tensor:
+    def squares(self, doubt: float, ghost: float) -> Tensor:
         """For every example, the squared length of its gradient over all these parameters, or a little more.
 
         Products computed in floating point are off by ``doubt`` times the lengths of what was multiplied, at most;
-        where sums of them may cancel, lengths are taken so much longer.
+        where sums of them may cancel, lengths are taken so much longer. Squared lengths made of inner products are off
+        by ``ghost`` times the squared lengths, and are taken so much larger.
         """
 
     @abstractmethod
@@ -55,8 +56,8 @@ def _precise(x: Tensor) -> Tensor:
 
 
 def _scaled(one: Tensor, other: Tensor, factors: Tensor) -> tuple[Tensor, Tensor]:
-    """Both, the one with fewer numbers times its example's factor, in a type that both have."""
-    kind = torch.promote_types(one.dtype, other.dtype)
+    """Both, the one with fewer numbers times its example's factor, in a type that both have and sums can be made in."""
+    kind = torch.promote_types(torch.promote_types(one.dtype, other.dtype), torch.float32)
     one, other = one.to(kind), other.to(kind)
     by_example = factors.to(kind)
 
@@ -67,7 +68,7 @@ def _scaled(one: Tensor, other: Tensor, factors: Tensor) -> tuple[Tensor, Tensor
 
 
 def _weighted(factors: Tensor, each: Tensor) -> Tensor:
-    flat = each.reshape(len(each), -1)
+    flat = _precise(each).reshape(len(each), -1)
     return (factors.to(flat.dtype) @ flat).view(each.shape[1:])
 
 
@@ -77,9 +78,10 @@ def _square(x: Tensor) -> Tensor:
     return torch.linalg.vector_norm(flat, dim=1).square()
 
 
-def _longer(squares: Tensor, doubt: float, *sizes: Tensor) -> Tensor:
-    """(sqrt(squares) + doubt * the product of the lengths whose squares are given) ** 2."""
-    return (squares.clamp(min=0).sqrt() + doubt * torch.stack([size.sqrt() for size in sizes]).prod(0)).square()
+def _longer(squares: Tensor, doubt: float, *sizes: Tensor, ghost: float = 0.0) -> Tensor:
+    """(sqrt(squares + ghost * the product of the squares given) + doubt * the product of their lengths) ** 2."""
+    lengths = torch.stack([size.sqrt() for size in sizes]).prod(0)
+    return ((squares.clamp(min=0) + ghost * lengths.square()).sqrt() + doubt * lengths).square()
 
 
 def _cleaned(x: Tensor, good: Tensor) -> Tensor:
@@ -93,7 +95,7 @@ class Kept(Use):
         self.names = tuple(gradients)
         self.gradients = gradients
 
-    def squares(self, doubt: float) -> Tensor:  # noqa: ARG002 - what is measured is what will be summed
+    def squares(self, doubt: float, ghost: float) -> Tensor:  # noqa: ARG002 - what is measured is what will be summed
         return torch.stack([_square(g) for g in self.gradients.values()]).sum(0)
 
     def total(self, factors: Tensor) -> dict[str, Tensor]:
@@ -113,7 +115,7 @@ class Matrix(Use):
         self.x, self.g, self.names = x, g, names
         self.bias: Tensor | None = None
 
-    def squares(self, doubt: float) -> Tensor:
+    def squares(self, doubt: float, ghost: float) -> Tensor:
         found = torch.zeros(len(self.x), dtype=_precise(self.g[:0]).dtype, device=self.g.device)
         places = self.x.shape[1]
         if "weight" in self.names:
@@ -122,7 +124,7 @@ class Matrix(Use):
             else:
                 x, g = (torch.bmm(v, v.transpose(1, 2)) for v in (_precise(self.x), _precise(self.g)))
                 traces = (v.diagonal(dim1=1, dim2=2).sum(1) for v in (x, g))
-                found = found + _longer((x * g).sum((1, 2)), doubt, *traces)
+                found = found + _longer((x * g).sum((1, 2)), doubt, *traces, ghost=ghost)
         if "bias" in self.names:
             self.bias = _precise(self.g).sum(1)
             found = found + _square(self.bias)
@@ -196,16 +198,17 @@ class Convolution(Use):
                 x, g = (v.unflatten(0, (-1, self.views)).permute(0, 2, 3, 1, 4).flatten(3) for v in (x, g))
             yield x, g
 
-    def squares(self, doubt: float) -> Tensor:
+    def squares(self, doubt: float, ghost: float) -> Tensor:
         found = torch.zeros(len(self.x) // self.views, dtype=_precise(self.g[:0]).dtype, device=self.g.device)
         if "weight" in self.names:
             width, out = prod(self.shape[1:]), self.shape[0] // self.window.groups
-            ghost = self.places * (width + out) <= width * out
+            by_products = self.places * (width + out) <= width * out
             squares = torch.cat(
-                [self._ghost(x, g) if ghost else _square(g @ x.transpose(2, 3)) for x, g in self._parts()]
+                [self._ghost(x, g) if by_products else _square(g @ x.transpose(2, 3)) for x, g in self._parts()]
             )
             read = self._by_example(_square(self.x)) * prod(self.window.kernel)
-            found = found + _longer(squares, doubt, read, self._by_example(_square(self.g)))
+            sizes = read, self._by_example(_square(self.g))
+            found = found + _longer(squares, doubt, *sizes, ghost=ghost if by_products else 0.0)
         if "bias" in self.names:
             self.bias = self._bias()
             found = found + _square(self.bias)
@@ -261,13 +264,14 @@ class Lookup(Use):
         self.tokens, self.rows = tokens, rows
         self.g = g if padding is None else g * (tokens != padding)[..., None]
 
-    def squares(self, doubt: float) -> Tensor:
+    def squares(self, doubt: float, ghost: float) -> Tensor:
         (n, places), width = self.tokens.shape, self.g.shape[2]
         g = _precise(self.g)
         if places <= max(width, 64):
             same = self.tokens[:, :, None] == self.tokens[:, None, :]
             products = torch.bmm(g, g.transpose(1, 2))
-            return _longer((products * same).sum((1, 2)), doubt, places * products.diagonal(dim1=1, dim2=2).sum(1))
+            size = places * products.diagonal(dim1=1, dim2=2).sum(1)
+            return _longer((products * same).sum((1, 2)), doubt, size, ghost=ghost)
         owners = torch.arange(n, device=g.device)[:, None] * self.rows + self.tokens
         found, place = torch.unique(owners, return_inverse=True)
         sums = g.new_zeros(len(found), width).index_add_(0, place.flatten(), g.flatten(0, 1))
