@@ -15,7 +15,7 @@ from torch.optim import Optimizer
 from hubbub.errors import ParameterError, SessionClosed
 from hubbub.learning.sgd.apart import check_apart
 from hubbub.learning.sgd.batches import Batch, batches
-from hubbub.learning.sgd.clipping import Clipped, Losses, clipped
+from hubbub.learning.sgd.clipping import Clipped, Losses, clipped, sum_kind
 from hubbub.learning.sgd.compiled import Compiled
 from hubbub.learning.sgd.journal import Journal
 from hubbub.learning.sgd.noise import noisy
@@ -36,8 +36,9 @@ class Run:
     ``losses(model, *tensors)`` returns one loss for each example. ``part`` is how many examples are in memory at a
     time; ``views`` how many rows in a batch are views of one example, one after the other, whose gradients are averaged
     before they are clipped; ``average`` keeps a running mean of the parameters with this decay. ``budget`` is charged
-    for the whole plan before anything is read. ``journal`` is a file that remembers steps across crashes. ``compiled``
-    compiles the passes, for parts of one shape (``batches(…, full=True)``).
+    for the whole plan before anything is read, unless the journal says that it was. ``journal`` is a file
+    that remembers steps across crashes. ``compiled`` compiles the passes, for parts of one shape
+    (``batches(…, full=True)``).
 
     Claim: the sequence of models after each step has loss ``plan.spent(steps)``, under ``plan.neighbours``.
     Proof: gradients reach a parameter only through ``clipped``, whose sum moves by at most the clip norm with one
@@ -79,8 +80,10 @@ class Run:
         self._apart = False
         self._journal = Journal(Path(journal), plan) if journal is not None else None
         self.steps = self._journal.steps if self._journal else 0
-        if budget is not None and not self.steps:
+        if budget is not None and not (self._journal and self._journal.paid):
             budget.spend(plan.loss, note=f"training of {type(model).__name__}")
+            if self._journal:
+                self._journal.paid = True
         if self._workers > 1:
             for value in model.state_dict().values():
                 torch.distributed.broadcast(value, 0)
@@ -108,8 +111,20 @@ class Run:
         """A batch for each step that is left. ``full`` makes all parts of one size, for compiled models."""
         if full and self.part is None:
             raise ParameterError("part", None, "must be given for full parts")
+        if self.views > 1:
+            raise ParameterError(
+                "views", self.views, "of a record are not drawn with it", "make each Batch of records with their views"
+            )
+        if self.plan.sampling == "shuffled":
+            self._end_pass()
         left = self.plan.steps - self.steps
         return batches(self.plan, data, left, part=self.part, full=full, workers=workers, bits=self._bits)
+
+    def _end_pass(self) -> None:
+        """Counts the rest of a pass that was begun: fresh batches begin a fresh one, with all records in it."""
+        self.steps = min(self.plan.steps, self.steps + -self.steps % self.plan.steps_a_pass)
+        if self._journal and self.steps:
+            self._journal.reserve(self.steps)
 
     def step(self, batch: Batch) -> None:
         """One step: the clipped gradients of the batch, noise, and the optimiser. Empty batches step too."""
@@ -144,7 +159,8 @@ class Run:
                 total.sum += found.sum
                 total = Clipped(total.sum, total.within + within, total.good & found.good)
         if total is None:
-            zeros = torch.cat([torch.zeros_like(p).reshape(-1) for p in self._recorder.trainable])
+            size = sum(p.numel() for p in self._recorder.trainable)
+            zeros = torch.zeros(size, dtype=sum_kind(self._recorder.trainable), device=device)
             total = Clipped(zeros, zeros.new_zeros(()), zeros.new_ones(()) > 0)
         return total
 
@@ -168,7 +184,7 @@ class Run:
         at = 0
         for parameter in self._recorder.trainable:
             size = parameter.numel()
-            parameter.grad = released[at : at + size].view_as(parameter)
+            parameter.grad = released[at : at + size].view_as(parameter).to(parameter.dtype)
             at += size
         if self.plan.clipping == "adaptive":
             self._adapt(within)
