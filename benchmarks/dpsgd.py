@@ -160,8 +160,8 @@ def stepping(kind: str, mode: str, size: int, device: str, part: int | None) -> 
         private = Run(model, optimizer, plan, losses, compiled=mode.endswith("compiled"))
         some = part or PARTS.get(kind, size)
         cut = [slice(i, i + some) for i in range(0, size, some)]
-        batch = Batch([lambda s=s: ((x[s], y[s]), None) for s in cut])  # type: ignore[misc]
-        return lambda: private.step(batch)
+        parts = [lambda s=s: ((x[s], y[s]), None) for s in cut]  # type: ignore[misc]
+        return lambda: private.step(Batch(parts))
     return opacus_step(model, optimizer, x, y, OPACUS[mode])
 
 

@@ -22,8 +22,8 @@ BUGS = [
     Bug(
         "places of an example are measured as if they were examples",
         "learning/sgd/uses.py",
-        "found = found + _longer((x * g).sum((1, 2)), doubt, *traces)",
-        "found = found + _longer((x * g).diagonal(dim1=1, dim2=2).sum(1), doubt, *traces)",
+        "_longer((x * g).sum((1, 2)), doubt, *traces, ghost=ghost)",
+        "_longer((x * g).diagonal(dim1=1, dim2=2).sum(1), doubt, *traces, ghost=ghost)",
         GRADIENTS,
     ),
     Bug(
@@ -150,15 +150,15 @@ BUGS = [
     Bug(
         "a pass begun anew is free",
         "learning/sgd/run.py",
-        "-(-self.steps // self.plan.steps_a_pass) * self.plan.steps_a_pass",
+        "self.steps + -self.steps % self.plan.steps_a_pass",
         "self.steps",
         RUN,
     ),
     Bug(
         "the journal tells of steps that are over",
         "learning/sgd/journal.py",
-        '"steps": self.steps}',
-        '"steps": step - 1}',
+        '"steps": self.steps, "paid"',
+        '"steps": step - 1, "paid"',
         RUN,
     ),
     Bug(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from learning.sgd.toys import cross_entropies, flat, models, one_by_one
 from torch import Tensor, nn
 
-from hubbub.learning.sgd.clipping import BRAIN, DOUBLE, SINGLE, clipped, precision_of
+from hubbub.learning.sgd.clipping import DOUBLE, REDUCED, SINGLE, clipped, precision_of
 from hubbub.learning.sgd.compiled import Compiled
 from hubbub.learning.sgd.recording import Recorder
 
@@ -83,7 +83,7 @@ def test_no_example_is_longer_than_the_clip_norm(name: str, kind: torch.dtype) -
 
 def test_precision_follows_the_types() -> None:
     kinds = [torch.zeros(1, dtype=k) for k in (torch.float64, torch.float32, torch.bfloat16)]
-    assert [precision_of(kinds[: i + 1]) for i in range(3)] == [DOUBLE, SINGLE, BRAIN]
+    assert [precision_of(kinds[: i + 1]) for i in range(3)] == [DOUBLE, SINGLE, REDUCED]
 
 
 @pytest.mark.parametrize("shrunk", [1e-23, 3e-23, 1e-22])

@@ -23,9 +23,9 @@ SEEDS = 8
 def check_apart(model: nn.Module, losses: Any, tensors: tuple[Any, ...], units: list[Unit]) -> None:
     """Refuses a model in which one example reaches another's loss or layers, or that remembers what it has seen.
 
-    Made-up rows of the shapes and types given are passed through the model twice; the first row differs. Where nothing
-    is random, they are passed without the first as well: one example must not see how many others there are. Values of
-    the tensors are not read.
+    Made-up rows of the shapes and types given are passed through the model twice; the first row differs. Then without
+    that row, and without dropout: an example must not see how many others there are. Values of the tensors are not
+    read.
     """
     del units
     one = [_made_up(v) for v in tensors]
@@ -33,7 +33,6 @@ def check_apart(model: nn.Module, losses: Any, tensors: tuple[Any, ...], units: 
     before = {n: b.clone() for n, b in model.named_buffers()}
     recorder = Recorder(model)
     seen = [_seen(recorder, losses, rows) for rows in (one, other)]
-    random = not _alike(seen[0][1], _seen(recorder, losses, one, seed=2)[1], 0)
     for name, buffer in model.named_buffers():
         if not torch.equal(buffer, before[name]):
             with torch.no_grad():
@@ -46,8 +45,20 @@ def check_apart(model: nn.Module, losses: Any, tensors: tuple[Any, ...], units: 
             raise ParameterError(
                 "model", name, "lets one example reach another", "put examples first, and let no layer mix them"
             )
-    fewer = [v[1:] if isinstance(v, Tensor) else v for v in one]
-    if not random and not _alike([v[1:] for v in seen[0][1]], _seen(recorder, losses, fewer)[1], SIZE_MATTERS):
+    _check_size(recorder, losses, one)
+
+
+def _check_size(recorder: Recorder, losses: Any, rows: list[Any]) -> None:
+    modes = {layer: layer.training for layer in recorder.model.modules()}
+    fewer = [v[1:] if isinstance(v, Tensor) else v for v in rows]
+    try:
+        recorder.model.eval()
+        all_of, again, rest = (_seen(recorder, losses, v, seed)[1] for v, seed in ((rows, 1), (rows, 2), (fewer, 1)))
+    finally:
+        for layer, mode in modes.items():
+            layer.training = mode
+    random = not _alike(all_of, again, 0)
+    if not random and not _alike([v[1:] for v in all_of], rest, SIZE_MATTERS):
         raise ParameterError(
             "losses", "of a smaller batch", "must not depend on how many examples there are", "divide by no size"
         )

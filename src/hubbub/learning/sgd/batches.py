@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import DataLoader, default_collate
 
-from hubbub.errors import ParameterError, ParameterTypeError
+from hubbub.errors import ParameterError, ParameterTypeError, SessionClosed
 from hubbub.learning.sgd.plan import Plan
 from hubbub.numeric.rational import rational
 from hubbub.randomness.bits import SECURE, Bits
@@ -47,11 +47,24 @@ def draws(plan: Plan, rows: int, bits: Bits = SECURE) -> Iterator[Rows]:
             yield found
 
 
-@dataclass(frozen=True)
+@dataclass
 class Batch:
-    """One step's records, in parts: tensors, and which rows of them count (None: all; others only fill the part)."""
+    """One step's records, in parts: tensors, and which rows of them count (None: all; others only fill the part).
+
+    It is good for one step, of the plan it was drawn for (None: whoever made it answers for that).
+    """
 
     parts: Sequence[Callable[[], tuple[tuple[Any, ...], Tensor | None]]]
+    plan: Plan | None = None
+    taken: bool = False
+
+    def take(self, plan: Plan) -> None:
+        """Marks the batch as used by a step of this plan; a second time, or another plan, is refused."""
+        if self.taken:
+            raise SessionClosed("This batch was stepped with already: each is drawn, and priced, for one step.")
+        if self.plan is not None and self.plan != plan:
+            raise ParameterError("batch", self.plan, "was drawn for another plan", "use run.batches of this run")
+        self.taken = True
 
 
 def batches(
@@ -83,11 +96,11 @@ def batches(
     drawn = draws(plan, rows, bits)
     cut = (_cut(next(drawn), part, full) for _ in range(steps))
     if tensors:
-        yield from (Batch([_of_tensors(given, *piece) for piece in pieces]) for pieces in cut)
+        yield from (Batch([_of_tensors(given, *piece) for piece in pieces], plan) for pieces in cut)
     elif workers:
-        yield from _loaded(data, cut, workers)
+        yield from (Batch(parts, plan) for parts in _loaded(data, cut, workers))
     else:
-        yield from (Batch([_of_dataset(data, *piece) for piece in pieces]) for pieces in cut)
+        yield from (Batch([_of_dataset(data, *piece) for piece in pieces], plan) for pieces in cut)
 
 
 def _cut(found: Rows, part: int | None, full: bool) -> list[tuple[Rows, int]]:
@@ -124,7 +137,7 @@ def _tuple(collated: Any) -> tuple[Any, ...]:
     return tuple(collated) if isinstance(collated, tuple | list) else (collated,)
 
 
-def _loaded(data: Any, cut: Iterator[list[tuple[Rows, int]]], workers: int) -> Iterator[Batch]:
+def _loaded(data: Any, cut: Iterator[list[tuple[Rows, int]]], workers: int) -> Iterator[list[Any]]:
     """The same by torch's loader, whose processes read ahead."""
     waiting: deque[list[tuple[Rows, int]]] = deque()
 
@@ -144,7 +157,7 @@ def _loaded(data: Any, cut: Iterator[list[tuple[Rows, int]]], workers: int) -> I
         for piece, counting in pieces:
             parts.append(partial(_given, _tuple(first), len(piece), counting))
             first = next(loader, None)
-        yield Batch(parts)
+        yield parts
 
 
 def _given(tensors: tuple[Any, ...], rows: int, counting: int) -> tuple[tuple[Any, ...], Tensor | None]:

@@ -21,6 +21,8 @@ except ImportError:  # it comes with torch where there is a GPU for it
     _jit, READY = (lambda kernel: kernel), False
 
 BLOCK = 256
+MOST = 1 << 30
+"""Coordinates of one call: places are 32-bit numbers."""
 NORMALS = 8
 """Of one block of the cipher: sixteen words, eight uniform numbers of 64 bits, four pairs."""
 

@@ -26,27 +26,31 @@ class Precision:
 
     doubt: float
     slack: float
+    ghost: float
+    """How far squared lengths made of inner products may be off, times the squared lengths of what is multiplied."""
 
 
-DOUBLE = Precision(2.0**-46, 2.0**-40)
-SINGLE = Precision(2.0**-19, 2.0**-12)
-REDUCED = Precision(2.0**-9, 2.0**-8)
-"""19-bit products (TF32) and half precision: factors are 11, 8 or 11 bits long and rounded once each."""
-BRAIN = Precision(2.0**-7, 2.0**-6)
+DOUBLE = Precision(2.0**-46, 2.0**-40, 2.0**-46)
+SINGLE = Precision(2.0**-19, 2.0**-12, 2.0**-19)
+REDUCED = Precision(2.0**-7, 2.0**-7, 2.0**-19)
+"""Factors cut to 11 bits (TF32, half precision), products and sums in float32. Of cut factors, each off by 2**-10,
+inner products are those of gradients within 2**-9 of the lengths: measured lengths are off by 3 * 2**-9, and sums by
+2**-9."""
+MEDIUM = Precision(2.0**-5, 2.0**-6, 2.0**-19)
+"""The same with factors of 8 bits."""
 
 
 def precision_of(values: list[Tensor]) -> Precision:
     """The precision of sums made of these."""
     kinds = {v.dtype for v in values}
-    if torch.bfloat16 in kinds:
-        return BRAIN
-    if torch.float16 in kinds:
-        return REDUCED
-    if kinds == {torch.float64}:
-        return DOUBLE
     on_device = any(v.is_cuda for v in values)
-    short = torch.backends.cuda.matmul.allow_tf32 or torch.backends.cudnn.allow_tf32
-    return REDUCED if (on_device and short) or torch.get_float32_matmul_precision() != "highest" else SINGLE
+    setting = torch.get_float32_matmul_precision()
+    if setting == "medium":
+        return MEDIUM
+    cut = torch.backends.cuda.matmul.allow_tf32 or torch.backends.cudnn.allow_tf32
+    if setting != "highest" or (on_device and cut) or kinds & {torch.float16, torch.bfloat16}:
+        return REDUCED
+    return DOUBLE if kinds == {torch.float64} else SINGLE
 
 
 @dataclass
@@ -75,7 +79,8 @@ def clipped(
         nothing. ``taking`` (0 or 1 for each) leaves out examples that only fill the batch.
     Proof: factor times length is at most clip (1 - slack), where the length is that of the example's gradient as it is
         summed, or a bound on it: products of rounded factors differ from those measured by at most doubt times the
-        lengths of what is multiplied (Cauchy-Schwarz), which is added to the length.
+        lengths of what is multiplied (Cauchy-Schwarz), which is added to the length. A squared length made of inner
+        products may cancel and be off by ghost times the squared lengths, which is added to the square before its root.
     Assumes: an example's loss depends on no other example; the rounding of sums over examples is far below the noise.
     """
     first = next(v for v in tensors if isinstance(v, Tensor))
@@ -120,7 +125,7 @@ def summed(recorder: Recorder, clip: float, clipping: Clipping, taking: Tensor |
     if not uses:
         zeros = flattened(recorder, [], torch.zeros(0))
         return Clipped(zeros, zeros.sum(), zeros.sum() == 0)
-    squares = torch.stack([use.squares(precision.doubt) for _, use in uses]).sum(0)
+    squares = torch.stack([use.squares(precision.doubt, precision.ghost) for _, use in uses]).sum(0)
     factors, within, good = factors_of(squares, clip, clipping, precision.slack, taking)
     if not bool(good.all()):
         for _, use in uses:

@@ -63,7 +63,9 @@ class Compiled:
                 parameter.requires_grad_(True)
         precision = precision_of([*inputs, *gradients])
         with torch.no_grad():
-            return Clipped(*self._finish(inputs, gradients, take, norm, (precision.doubt, precision.slack)))
+            return Clipped(
+                *self._finish(inputs, gradients, take, norm, (precision.doubt, precision.slack, precision.ghost))
+            )
 
     def _look(self, tensors: tuple[Any, ...]) -> None:
         """Learns from an uncompiled pass in which order layers are called, and the shapes of their outputs."""
@@ -92,7 +94,12 @@ class Compiled:
         return found, self._seen
 
     def _sums(
-        self, inputs: list[Tensor], gradients: list[Tensor], take: Tensor, norm: Tensor, precision: tuple[float, float]
+        self,
+        inputs: list[Tensor],
+        gradients: list[Tensor],
+        take: Tensor,
+        norm: Tensor,
+        precision: tuple[float, float, float],
     ) -> tuple[Tensor, Tensor, Tensor]:
         made: list[Used] = []
         for unit, x, g in zip(self._order, inputs, gradients, strict=True):
@@ -100,7 +107,7 @@ class Compiled:
             assert unit.rule is not None
             made.append(([unit.parameters[n] for n in names], unit.rule(unit.layer, x, g, names, self.views)))
         uses = merged(made)
-        squares = torch.stack([use.squares(precision[0]) for _, use in uses]).sum(0)
+        squares = torch.stack([use.squares(precision[0], precision[2]) for _, use in uses]).sum(0)
         factors, within, good = factors_of(squares, norm, self.clipping, precision[1], take)
         return flattened(self.recorder, uses, factors), within, good.all()
 

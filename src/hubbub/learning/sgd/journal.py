@@ -23,11 +23,12 @@ class Journal:
 
     def __init__(self, path: Path, plan: Plan) -> None:
         self.path, self.plan = path, plan
-        self.steps = 0
+        self.steps, self.paid = 0, False
         if path.exists():
             try:
                 found = json.loads(path.read_text())
                 known, self.steps = Plan.from_dict(found["plan"]), int(found["steps"])
+                self.paid = found.get("paid") is True
             except (ValueError, KeyError, TypeError) as wrong:
                 raise ParameterError(
                     "journal", str(path), "is not a journal of a run", "give a path of its own"
@@ -42,7 +43,7 @@ class Journal:
         self.steps = min(self.plan.steps, step + AHEAD - 1)
         fresh = self.path.with_name(self.path.name + ".new")
         with fresh.open("w") as file:
-            json.dump({"plan": self.plan.to_dict(), "steps": self.steps}, file)
+            json.dump({"plan": self.plan.to_dict(), "steps": self.steps, "paid": self.paid}, file)
             file.flush()
             os.fsync(file.fileno())
         fresh.replace(self.path)

@@ -46,7 +46,8 @@ def noisy(total: Tensor, stddev: float, bits: Bits = SECURE) -> Tensor:
         from hubbub.learning.sgd import cipher
 
         if cipher.READY:
-            return cipher.noisy_on_device(flat, stddev).view(total.shape)
+            pieces = [cipher.noisy_on_device(piece, stddev) for piece in flat.split(cipher.MOST)]
+            return (pieces[0] if len(pieces) == 1 else torch.cat(pieces)).view(total.shape)
     out = torch.empty_like(flat)
     for start in range(0, len(flat), CHUNK):
         out[start : start + CHUNK] = _noisy(flat[start : start + CHUNK], stddev, bits)
@@ -67,8 +68,8 @@ def _noisy(flat: Tensor, stddev: float, bits: Bits) -> Tensor:
     sums = (flat.double() / step).add_(z, alpha=spread)
     whole = sums.round()
     sure = (squared > COMMON_RADIUS) & (u > COMMON_UNIFORM)
-    off = torch.where(sure, SURE * spread, RATHER_SURE * spread)
-    off = torch.where((squared > LEAST_RADIUS) & (u > LEAST_UNIFORM), off, math.inf)
+    common, rather, never = u.new_tensor([SURE * spread, RATHER_SURE * spread, math.inf])  # doubles, as u is
+    off = torch.where((squared > LEAST_RADIUS) & (u > LEAST_UNIFORM), torch.where(sure, common, rather), never)
     doubtful = (sums - whole).abs_().add_(sums.abs() * 2.0**-50) > 0.5 - torch.cat([off, off])[: len(flat)]
     for i in doubtful.nonzero().flatten().tolist():
         pair = i % half

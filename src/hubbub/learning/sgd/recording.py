@@ -154,6 +154,13 @@ class Recorder:
             if not isinstance(value, Tensor) or not value.is_floating_point():
                 call.gradients.append(None)
                 return value
+            if value.shape[:1] != (self.examples * self.views,):
+                raise ParameterError(
+                    call.unit.name,
+                    tuple(value.shape),
+                    "must give out the examples as the first dimension, else their gradients cannot be told apart",
+                    "let the layer take the examples in and use its parameters on them",
+                )
             place = len(call.gradients)
             call.gradients.append(None)
             call.outputs.append((value.shape, value.dtype))

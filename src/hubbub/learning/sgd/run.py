@@ -40,9 +40,9 @@ class Run:
     time; ``views`` how many views of each record are seen, whose gradients are averaged before they are clipped:
     ``augment(*tensors)`` makes them, one after the other, drawing by torch's own generator; without it, the second
     dimension of what is given holds them, or else each record is repeated, for ``losses`` to change at random;
-    ``average`` keeps a running mean of the parameters with this decay. ``budget`` is charged
-    for the whole plan before anything is read. ``journal`` is a file that remembers steps across crashes. ``compiled``
-    compiles the passes, for parts of one shape (``batches(…, full=True)``).
+    ``average`` keeps a running mean of the parameters with this decay. ``budget`` is charged for the whole plan before
+    anything is read, unless the journal says that it was. ``journal`` is a file that remembers steps across crashes.
+    ``compiled`` compiles the passes, for parts of one shape (``batches(…, full=True)``).
 
     Claim: the sequence of models after each step has loss ``plan.spent(steps)``, under ``plan.neighbours``.
     Proof: gradients reach a parameter only through ``clipped``, whose sum moves by at most the clip norm with one
@@ -86,8 +86,10 @@ class Run:
         self._apart = False
         self._journal = Journal(Path(journal), plan) if journal is not None else None
         self.steps = self._journal.steps if self._journal else 0
-        if budget is not None and not self.steps:
+        if budget is not None and not (self._journal and self._journal.paid):
             budget.spend(plan.loss, note=f"training of {type(model).__name__}")
+            if self._journal:
+                self._journal.paid = True
         if self._workers > 1:
             for value in model.state_dict().values():
                 torch.distributed.broadcast(value, 0)
@@ -119,9 +121,15 @@ class Run:
         if full and self.part is None:
             raise ParameterError("part", None, "must be given for full parts")
         if self.plan.sampling == "shuffled":
-            self.steps = min(self.plan.steps, -(-self.steps // self.plan.steps_a_pass) * self.plan.steps_a_pass)
+            self._end_pass()
         left = self.plan.steps - self.steps
         return batches(self.plan, data, left, part=self.part, full=full, workers=workers, bits=self._bits)
+
+    def _end_pass(self) -> None:
+        """Counts the rest of a pass that was begun: fresh batches begin a fresh one, with all records in it."""
+        self.steps = min(self.plan.steps, self.steps + -self.steps % self.plan.steps_a_pass)
+        if self._journal and self.steps:
+            self._journal.reserve(self.steps)
 
     def step(self, batch: Batch) -> None:
         """One step: the clipped gradients of the batch, noise, and the optimiser. Empty batches step too."""
@@ -129,6 +137,7 @@ class Run:
             raise SessionClosed(
                 f"All {self.plan.steps} steps of the plan are taken; make a plan with more and pay for it."
             )
+        batch.take(self.plan)
         self._count()
         found = self._summed(batch, self._clipped)
         if self._workers > 1 and not bool(found.good):

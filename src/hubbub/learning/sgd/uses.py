@@ -29,11 +29,12 @@ class Use(ABC):
     """The parameters, as the layer calls them."""
 
     @abstractmethod
-    def squares(self, doubt: float) -> Tensor:
+    def squares(self, doubt: float, ghost: float) -> Tensor:
         """For every example, the squared length of its gradient over all these parameters, or a little more.
 
         Products computed in floating point are off by ``doubt`` times the lengths of what was multiplied, at most;
-        where sums of them may cancel, lengths are taken so much longer.
+        where sums of them may cancel, lengths are taken so much longer. Squared lengths made of inner products are off
+        by ``ghost`` times the squared lengths, and are taken so much larger.
         """
 
     @abstractmethod
@@ -82,10 +83,11 @@ def _square(x: Tensor) -> Tensor:
     return torch.linalg.vector_norm(flat, dim=1).square() + LEAST
 
 
-def _longer(squares: Tensor, doubt: float, *sizes: Tensor) -> Tensor:
-    """(sqrt(squares) + doubt * the product of the lengths whose squares are given) ** 2, or a little more."""
-    squares = squares.clamp(min=0) + LEAST * torch.stack(sizes).sum(0)
-    return (squares.sqrt() + doubt * torch.stack([size.sqrt() for size in sizes]).prod(0)).square()
+def _longer(squares: Tensor, doubt: float, *sizes: Tensor, ghost: float = 0.0) -> Tensor:
+    """(sqrt(squares + ghost * the product of the sizes, squares) + doubt * that of their roots) ** 2, or more."""
+    lengths = torch.stack([size.sqrt() for size in sizes]).prod(0)
+    squares = squares.clamp(min=0) + LEAST * torch.stack(sizes).sum(0) + ghost * lengths.square()
+    return (squares.sqrt() + doubt * lengths).square()
 
 
 def _cleaned(x: Tensor, good: Tensor) -> Tensor:
@@ -99,7 +101,7 @@ class Kept(Use):
         self.names = tuple(gradients)
         self.gradients = gradients
 
-    def squares(self, doubt: float) -> Tensor:  # noqa: ARG002 - what is measured is what will be summed
+    def squares(self, doubt: float, ghost: float) -> Tensor:  # noqa: ARG002 - what is measured is what will be summed
         return torch.stack([_square(g) for g in self.gradients.values()]).sum(0)
 
     def total(self, factors: Tensor) -> dict[str, Tensor]:
@@ -119,7 +121,7 @@ class Matrix(Use):
         self.x, self.g, self.names = x, g, names
         self.bias: Tensor | None = None
 
-    def squares(self, doubt: float) -> Tensor:
+    def squares(self, doubt: float, ghost: float) -> Tensor:
         found = torch.zeros(len(self.x), dtype=_precise(self.g[:0]).dtype, device=self.g.device)
         places = self.x.shape[1]
         if "weight" in self.names:
@@ -128,7 +130,7 @@ class Matrix(Use):
             else:
                 x, g = (torch.bmm(v, v.transpose(1, 2)) for v in (_precise(self.x), _precise(self.g)))
                 traces = (v.diagonal(dim1=1, dim2=2).sum(1) for v in (x, g))
-                found = found + _longer((x * g).sum((1, 2)), doubt, *traces)
+                found = found + _longer((x * g).sum((1, 2)), doubt, *traces, ghost=ghost)
         if "bias" in self.names:
             self.bias = _precise(self.g).sum(1)
             found = found + _square(self.bias)
@@ -202,16 +204,17 @@ class Convolution(Use):
                 x, g = (v.unflatten(0, (-1, self.views)).permute(0, 2, 3, 1, 4).flatten(3) for v in (x, g))
             yield x, g
 
-    def squares(self, doubt: float) -> Tensor:
+    def squares(self, doubt: float, ghost: float) -> Tensor:
         found = torch.zeros(len(self.x) // self.views, dtype=_precise(self.g[:0]).dtype, device=self.g.device)
         if "weight" in self.names:
             width, out = prod(self.shape[1:]), self.shape[0] // self.window.groups
-            ghost = self.places * (width + out) <= width * out
+            by_products = self.places * (width + out) <= width * out
             squares = torch.cat(
-                [self._ghost(x, g) if ghost else _square(g @ x.transpose(2, 3)) for x, g in self._parts()]
+                [self._ghost(x, g) if by_products else _square(g @ x.transpose(2, 3)) for x, g in self._parts()]
             )
             read = self._by_example(_square(self.x)) * prod(self.window.kernel)
-            found = found + _longer(squares, doubt, read, self._by_example(_square(self.g)))
+            sizes = read, self._by_example(_square(self.g))
+            found = found + _longer(squares, doubt, *sizes, ghost=ghost if by_products else 0.0)
         if "bias" in self.names:
             self.bias = self._bias()
             found = found + _square(self.bias)
@@ -267,13 +270,14 @@ class Lookup(Use):
         self.tokens, self.rows = tokens, rows
         self.g = g if padding is None else g * (tokens != padding)[..., None]
 
-    def squares(self, doubt: float) -> Tensor:
+    def squares(self, doubt: float, ghost: float) -> Tensor:
         (n, places), width = self.tokens.shape, self.g.shape[2]
         g = _precise(self.g)
         if places <= max(width, 64):
             same = self.tokens[:, :, None] == self.tokens[:, None, :]
             products = torch.bmm(g, g.transpose(1, 2))
-            return _longer((products * same).sum((1, 2)), doubt, places * products.diagonal(dim1=1, dim2=2).sum(1))
+            size = places * products.diagonal(dim1=1, dim2=2).sum(1)
+            return _longer((products * same).sum((1, 2)), doubt, size, ghost=ghost)
         owners = torch.arange(n, device=g.device)[:, None] * self.rows + self.tokens
         found, place = torch.unique(owners, return_inverse=True)
         sums = g.new_zeros(len(found), width).index_add_(0, place.flatten(), g.flatten(0, 1))
