@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PEERS := .venv-peers
 CORES ?= 2
 
-.PHONY: audit demo test test-long mutants reference crash screenshots lint format claims bench bench-queries bench-learning bench-curator clean
+.PHONY: audit demo test test-long mutants reference crash screenshots lint format claims bench bench-queries bench-learning bench-curator bench-sgd clean
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -46,8 +46,8 @@ mutants: $(VENV)/installed  ## plants known bugs one at a time; at least 95 % mu
 reference: $(VENV)/installed  ## the accountant against the truth in thousands of random settings; prints the worst
 	$(BIN)/python tests/privacy/reference.py --settings 2200 --seed 1 --jobs $(CORES)
 
-crash: $(VENV)/installed $(VENV)/system  ## the ledger: 10 000 kills and 1 000 of the server per database, power lost 2 000 times (an hour)
-	$(BIN)/python tests/crash/run.py --database sqlite --database postgres --kills 10000 --servers 1000 --losses 1000
+crash: $(VENV)/installed $(VENV)/system  ## 10 000 kills of ledger writers and of servers per database, power lost 2 000 times (some hours)
+	$(BIN)/python tests/crash/run.py --database sqlite --database postgres --kills 10000 --servers 10000 --losses 1000
 
 audit: $(VENV)/installed  ## every shipped mechanism audited with a million releases of each input (four for small Gaussians)
 	$(BIN)/hubbub audit --samples 1000000 --jobs $(CORES)
@@ -82,6 +82,9 @@ bench-queries:  ## questions on tables against peers, each in a venv of its own 
 bench-learning:  ## models against diffprivlib's and plain ones, on the data of ../shared/data (hours)
 	$(PYTHON) benchmarks/venvs.py
 	$(PEERS)-hubbub/bin/python benchmarks/learning.py
+
+bench-sgd: $(VENV)/installed  ## DP-SGD against plain SGD and Opacus, on the GPU if there is one (Opacus where it is installed beside)
+	$(BIN)/python benchmarks/dpsgd.py
 
 bench-curator: $(VENV)/installed $(VENV)/system  ## charges and requests a second, and what time tells of rows (hours: be alone on the machine)
 	$(BIN)/python benchmarks/ledger.py
