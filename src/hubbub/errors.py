@@ -297,5 +297,9 @@ class FitFailure(HubbubError, RuntimeError):
     'the model could not be fitted; what it was charged stays spent.'
     """
 
-    def __init__(self) -> None:
-        super().__init__("the model could not be fitted; what it was charged stays spent.")
+    def __init__(self, why: str = "the model could not be fitted") -> None:
+        self.why = why
+        super().__init__(f"{why}; what it was charged stays spent.")
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), (self.why,)

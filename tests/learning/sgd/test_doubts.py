@@ -13,7 +13,7 @@ import pytest
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
-from hubbub.errors import ParameterError, SessionClosed  # noqa: E402
+from hubbub.errors import FitFailure, ParameterError, SessionClosed  # noqa: E402
 from hubbub.learning.sgd import Batch, Plan, Run  # noqa: E402
 from hubbub.learning.sgd.apart import check_apart  # noqa: E402
 from hubbub.learning.sgd.clipping import clipped  # noqa: E402
@@ -142,3 +142,18 @@ def test_a_batch_is_good_for_one_step_of_its_plan() -> None:
     with pytest.raises(SessionClosed, match="already"):
         run.step(batch)
     assert run.steps == 1
+
+
+def test_errors_do_not_quote_private_labels() -> None:
+    plan, x = Plan(steps=2, rate=1, noise=1, batch=1), torch.ones(3, 4)
+    model = nn.Linear(4, 2)
+
+    def losses(m: nn.Module, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return nn.functional.cross_entropy(m(x), y, reduction="none")
+
+    run = Run(model, torch.optim.SGD(model.parameters(), 0.1), plan, losses)
+    with pytest.raises(FitFailure, match="IndexError") as caught:
+        run.step(next(run.batches((x, torch.tensor([0, 3712, 1])))))
+    assert "3712" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__

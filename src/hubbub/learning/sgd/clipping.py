@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from hubbub.errors import ParameterError
+from hubbub.errors import FitFailure, HubbubError, ParameterError
 from hubbub.learning.sgd.plan import Clipping
 from hubbub.learning.sgd.recording import Recorder, Used
 
@@ -89,7 +89,7 @@ def clipped(
         raise ParameterError("views", views, f"must divide the {total} rows of a batch")
     examples = total // views
     with recorder.recording(examples, views), torch.enable_grad():
-        found = losses(recorder.model, *tensors)
+        found = _told_nothing(losses, recorder.model, tensors)
     check_losses(found, total)
     if found.requires_grad:
         found.sum().div(views).backward()
@@ -116,6 +116,19 @@ def factors_of(
         factors = (most / lengths.clamp(min=1e-30)).clamp(max=1.0)
     take = good if taking is None else good & taking
     return torch.where(take, factors, 0.0), (take & (lengths <= norm)).sum(), good
+
+
+def _told_nothing(losses: Losses, model: Any, tensors: tuple[Any, ...]) -> Tensor:
+    """The losses of private examples; an error that may quote them becomes one that does not."""
+    try:
+        return losses(model, *tensors)
+    except (HubbubError, torch.OutOfMemoryError):
+        raise
+    except Exception as error:
+        raise FitFailure(
+            f"losses failed on private examples with a {type(error).__name__}, whose words may quote them and are not"
+            " shown: call it on rows of your own that are like them, odd labels among them, to see why"
+        ) from None
 
 
 def summed(recorder: Recorder, clip: float, clipping: Clipping, taking: Tensor | None) -> Clipped:
