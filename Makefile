@@ -12,13 +12,14 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[test]'
 	touch $@
 
-# PostgreSQL, Java and Chromium, which tests run on, with apt-get where that may be
+# PostgreSQL, Java, Chromium and a C++ compiler, which tests run on, with apt-get where that may be
 $(VENV)/system:
 	@mkdir -p $(VENV)
 	@missing=""; \
 	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || missing="$$missing postgresql"; \
 	command -v java >/dev/null || missing="$$missing default-jre-headless"; \
 	command -v chromium >/dev/null || missing="$$missing chromium"; \
+	command -v g++ >/dev/null || missing="$$missing g++"; \
 	if [ -n "$$missing" ]; then \
 	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $$missing; \
