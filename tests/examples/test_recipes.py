@@ -9,7 +9,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples" / "images"
 
 
 @pytest.fixture(autouse=True)

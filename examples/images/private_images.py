@@ -1,6 +1,6 @@
 """MNIST and Fashion-MNIST by linear models on the scattering transform, trained privately.
 
-    python examples/private_images.py --data DATA [--runs 3] [--epsilon 3] [--device cuda]
+    python examples/images/private_images.py --data DATA [--runs 3] [--epsilon 3] [--device cuda]
 
 DATA holds the folders mnist and fashion_mnist with the usual idx files, gzipped. One line of JSON for each run, and one
 for the mean of all. Nothing is learned from the pictures but what the plan pays for: wavelets are fixed, and every

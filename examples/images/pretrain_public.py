@@ -1,6 +1,6 @@
 """Pretrain in public, fine-tune in private: CIFAR-10 by a linear head on a network that has seen ImageNet.
 
-    python examples/pretrain_public.py --data DATA [--network efficientnet_lite0] [--epsilon 1 2] [--device cuda]
+    python examples/images/pretrain_public.py --data DATA [--network efficientnet_lite0] [--epsilon 1 2] [--device cuda]
 
 DATA holds the folders cifar10_jpeg and pretrained (weights as plain arrays). Pictures are enlarged and put through the
 fixed network once; the head is trained on what comes out, privately and, as its twin, without privacy. One line of JSON

@@ -1,6 +1,6 @@
 """CIFAR-10 by a small convolutional network on the scattering transform, trained privately; and its open twin.
 
-    python examples/private_cifar.py --data DATA [--runs 3] [--epsilon 1 2 3 8] [--device cuda]
+    python examples/images/private_cifar.py --data DATA [--runs 3] [--epsilon 1 2 3 8] [--device cuda]
 
 DATA holds the folder cifar10_jpeg: a copy of CIFAR-10 that was compressed as JPEG, so numbers are a little below those
 for the original. One line of JSON for each run, and one for the mean of all. Every picture is seen with its mirror
