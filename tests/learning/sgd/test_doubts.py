@@ -76,10 +76,10 @@ def test_layers_that_see_no_examples_are_refused() -> None:
 
 def test_losses_that_depend_on_the_size_of_the_batch_are_refused() -> None:
     model = nn.Sequential(nn.Linear(8, 1), nn.Dropout(0.5))
-    check_apart(model, lambda m, x: m(x)[:, 0], (torch.ones(5, 8),), [])
+    check_apart(model, lambda m, x: m(x)[:, 0], (torch.ones(5, 8),))
     assert model.training
     with pytest.raises(ParameterError, match="how many"):
-        check_apart(model, lambda m, x: m(x)[:, 0] / len(x), (torch.ones(5, 8),), [])
+        check_apart(model, lambda m, x: m(x)[:, 0] / len(x), (torch.ones(5, 8),))
 
 
 class Given:
@@ -144,14 +144,16 @@ def test_a_batch_is_good_for_one_step_of_its_plan() -> None:
     assert run.steps == 1
 
 
-def test_errors_do_not_quote_private_labels() -> None:
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:torch")  # its compiler uses what it says not to use
+@pytest.mark.parametrize("compiled", [False, True])
+def test_errors_do_not_quote_private_labels(compiled: bool) -> None:
     plan, x = Plan(steps=2, rate=1, noise=1, batch=1), torch.ones(3, 4)
     model = nn.Linear(4, 2)
 
     def losses(m: nn.Module, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         return nn.functional.cross_entropy(m(x), y, reduction="none")
 
-    run = Run(model, torch.optim.SGD(model.parameters(), 0.1), plan, losses)
+    run = Run(model, torch.optim.SGD(model.parameters(), 0.1), plan, losses, compiled=compiled)
     with pytest.raises(FitFailure, match="IndexError") as caught:
         run.step(next(run.batches((x, torch.tensor([0, 3712, 1])))))
     assert "3712" not in str(caught.value)

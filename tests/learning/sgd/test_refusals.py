@@ -145,7 +145,7 @@ def test_what_mixes_nothing_is_not(mix: Any) -> None:
 @pytest.mark.parametrize("name", list(models()))
 def test_known_layers_keep_apart(name: str) -> None:
     model, x = models()[name]
-    check_apart(model, cross_entropies, (x, torch.zeros(len(x), dtype=torch.long)), [])
+    check_apart(model, cross_entropies, (x, torch.zeros(len(x), dtype=torch.long)))
 
 
 def test_buffers_that_change_are_refused() -> None:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from hubbub.errors import ParameterError
 from hubbub.learning.sgd.clipping import check_losses
-from hubbub.learning.sgd.recording import Recorder, Unit
+from hubbub.learning.sgd.recording import Recorder
 
 EXAMPLES = 3
 SIZE_MATTERS = 0.1
@@ -20,14 +20,13 @@ SEEDS = 8
 """How often an augmentation that draws is tried."""
 
 
-def check_apart(model: nn.Module, losses: Any, tensors: tuple[Any, ...], units: list[Unit]) -> None:
+def check_apart(model: nn.Module, losses: Any, tensors: tuple[Any, ...]) -> None:
     """Refuses a model in which one example reaches another's loss or layers, or that remembers what it has seen.
 
     Made-up rows of the shapes and types given are passed through the model twice; the first row differs. Then without
     that row, and without dropout: an example must not see how many others there are. Values of the tensors are not
     read.
     """
-    del units
     one = [_made_up(v) for v in tensors]
     other = [_changed(v) for v in one]
     before = {n: b.clone() for n, b in model.named_buffers()}

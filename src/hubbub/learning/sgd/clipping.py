@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,10 +87,10 @@ def clipped(
     first = next(v for v in tensors if isinstance(v, Tensor))
     total = len(first)
     if total % views:
-        raise ParameterError("views", views, f"must divide the {total} rows of a batch")
+        raise ParameterError("views", views, "must divide the rows of a batch")
     examples = total // views
-    with recorder.recording(examples, views), torch.enable_grad():
-        found = _told_nothing(losses, recorder.model, tensors)
+    with recorder.recording(examples, views), torch.enable_grad(), unquoted("losses"):
+        found = losses(recorder.model, *tensors)
     check_losses(found, total)
     if found.requires_grad:
         found.sum().div(views).backward()
@@ -99,8 +100,8 @@ def clipped(
 def check_losses(found: Any, total: int) -> None:
     """Refuses losses that are not one for each example."""
     if not isinstance(found, Tensor) or found.shape != (total,):
-        shape = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
-        raise ParameterError("losses", shape, "must return one loss for each example", 'use reduction="none"')
+        kind = f"{found.dim()} dimensions" if isinstance(found, Tensor) else type(found).__name__
+        raise ParameterError("losses", kind, "must return one loss for each example", 'use reduction="none"')
 
 
 def factors_of(
@@ -118,15 +119,18 @@ def factors_of(
     return torch.where(take, factors, 0.0), (take & (lengths <= norm)).sum(), good
 
 
-def _told_nothing(losses: Losses, model: Any, tensors: tuple[Any, ...]) -> Tensor:
-    """The losses of private examples; an error that may quote them becomes one that does not."""
+@contextmanager
+def unquoted(what: str) -> Iterator[None]:
+    """An error of a user's function on private examples may quote them: it becomes one that does not."""
     try:
-        return losses(model, *tensors)
+        yield
     except (HubbubError, torch.OutOfMemoryError):
         raise
     except Exception as error:
+        if type(error).__module__.startswith(("torch._dynamo", "torch._inductor")):
+            raise  # of the compiler, which sees shapes alone
         raise FitFailure(
-            f"losses failed on private examples with a {type(error).__name__}, whose words may quote them and are not"
+            f"{what} failed on private examples with a {type(error).__name__}, whose words may quote them and are not"
             " shown: call it on rows of your own that are like them, odd labels among them, to see why"
         ) from None
 

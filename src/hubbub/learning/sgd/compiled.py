@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from hubbub.errors import ParameterTypeError
-from hubbub.learning.sgd.clipping import Clipped, Losses, factors_of, flattened, precision_of
+from hubbub.learning.sgd.clipping import Clipped, Losses, factors_of, flattened, precision_of, unquoted
 from hubbub.learning.sgd.plan import Clipping
 from hubbub.learning.sgd.recording import Recorder, Unit, Used, merged
 
@@ -44,13 +44,14 @@ class Compiled:
         rows, device = len(tensors[0]) // self.views, tensors[0].device
         take = torch.ones(rows, dtype=torch.bool, device=device) if taking is None else taking
         norm = torch.tensor(clip, device=device)
-        if not self._outputs:
-            self._look(tensors)
-        if device.type != "cuda":
-            return self._run(tensors, take, norm)
-        if self._graph is None:
-            self._graph = _Graph(self, (*tensors, take, norm))
-        return self._graph.replay((*tensors, take, norm))
+        with unquoted("losses"):
+            if not self._outputs:
+                self._look(tensors)
+            if device.type != "cuda":
+                return self._run(tensors, take, norm)
+            if self._graph is None:
+                self._graph = _Graph(self, (*tensors, take, norm))
+            return self._graph.replay((*tensors, take, norm))
 
     def _run(self, tensors: tuple[Any, ...], take: Tensor, norm: Tensor) -> Clipped:
         self.recorder.model.requires_grad_(False)
@@ -133,10 +134,7 @@ class _Graph:
             if isinstance(own, Tensor):
                 if own.shape != given.shape:
                     raise ParameterTypeError(
-                        "batch",
-                        tuple(given.shape),
-                        f"must have the shape {tuple(own.shape)}",
-                        "use batches(…, full=True)",
+                        "part", "of another size", "cannot be compiled", "use batches(…, full=True)"
                     )
                 own.copy_(given)
         self.graph.replay()

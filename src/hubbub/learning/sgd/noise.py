@@ -32,7 +32,8 @@ def noisy(total: Tensor, stddev: float, bits: Bits = SECURE) -> Tensor:
     """A float32 or float64 sum plus Gaussian noise, each coordinate rounded to a multiple of ``grid_of(stddev)``.
 
     Claim: each coordinate is the nearest multiple to x + stddev * z with z standard normal, independent, exactly; then
-        rounded to the sum's own type. What cannot be a number in the sum counts as 0.
+        rounded to the sum's own type. What cannot be a number in the sum counts as 0. Of two coordinates that share
+        their uniform numbers and are both in doubt (less than 2**-60 of pairs), each draws further bits of its own.
     Proof: rounding after the noise is post-processing, so the law is a Gaussian's of this standard deviation whatever
         the grid. z is Box and Muller's of two uniform numbers; where the double nearest to x + stddev z is farther from
         a rounding boundary than doubles can be off, it decides; else ``rounded_sum`` decides with more bits of the same

@@ -138,15 +138,12 @@ class Recorder:
         for value in tree_flatten((call.inputs, call.options))[0]:
             if isinstance(value, Tensor) and call.unit.rule and value.shape[:1] != (self.examples * self.views,):
                 raise ParameterError(
-                    call.unit.name,
-                    tuple(value.shape),
-                    "must have the examples as its first dimension",
-                    "use batch_first",
+                    call.unit.name, "its input", "must have the examples as its first dimension", "use batch_first"
                 )
         for value in tree_flatten(output)[0]:
             if isinstance(value, Tensor) and value.shape[:1] != (self.examples * self.views,):
                 raise ParameterError(
-                    call.unit.name, tuple(value.shape), "must return one row for each example", "use batch_first"
+                    call.unit.name, "its output", "must have one row for each example", "use batch_first"
                 )
         self.calls.append(call)
 
@@ -154,13 +151,6 @@ class Recorder:
             if not isinstance(value, Tensor) or not value.is_floating_point():
                 call.gradients.append(None)
                 return value
-            if value.shape[:1] != (self.examples * self.views,):
-                raise ParameterError(
-                    call.unit.name,
-                    tuple(value.shape),
-                    "must give out the examples as the first dimension, else their gradients cannot be told apart",
-                    "let the layer take the examples in and use its parameters on them",
-                )
             place = len(call.gradients)
             call.gradients.append(None)
             call.outputs.append((value.shape, value.dtype))

@@ -15,7 +15,7 @@ from torch.optim import Optimizer
 from hubbub.errors import ParameterError, SessionClosed
 from hubbub.learning.sgd.apart import check_apart, check_augment
 from hubbub.learning.sgd.batches import Batch, batches
-from hubbub.learning.sgd.clipping import Clipped, Losses, clipped, flattened
+from hubbub.learning.sgd.clipping import Clipped, Losses, clipped, flattened, unquoted
 from hubbub.learning.sgd.compiled import Compiled
 from hubbub.learning.sgd.journal import Journal
 from hubbub.learning.sgd.noise import noisy
@@ -175,7 +175,8 @@ class Run:
         if self.augment is not None:
             if not self._apart:
                 check_augment(self.augment, tensors, self.views)
-            return self.augment(*tensors)
+            with unquoted("augment"):
+                return self.augment(*tensors)
         if self.views == 1:
             return tensors
         return tuple(
@@ -194,7 +195,7 @@ class Run:
 
     def _check_apart(self, tensors: tuple[Any, ...]) -> None:
         if not self._apart:
-            check_apart(self.model, self.losses, tensors, self._recorder.units)
+            check_apart(self.model, self.losses, tensors)
             self._apart = True
 
     def _released(self, found: Clipped) -> Tensor:

@@ -16,7 +16,6 @@ from torch.optim import Optimizer
 
 from hubbub.errors import ParameterError
 from hubbub.learning.sgd.clipping import Losses
-from hubbub.learning.sgd.layers import suited
 from hubbub.learning.sgd.plan import Clipping, Plan, Sampling
 from hubbub.learning.sgd.run import Run
 from hubbub.numeric.rational import Number
@@ -65,7 +64,7 @@ class Trainer:
         budget: Budget | None = None,
         progress: bool = False,
     ) -> None:
-        self.model = suited(model)
+        self.model = model
         self.epsilon, self.delta, self.rows, self.batch, self.epochs, self.lr = epsilon, delta, rows, batch, epochs, lr
         self.clip, self.clipping, self.sampling, self.neighbours = clip, clipping, sampling, neighbours
         self.losses, self.optimizer, self.average, self.part = losses, optimizer, average, part
