@@ -132,6 +132,34 @@ def test_compiled_sums_are_the_same() -> None:
     assert not bool(compiled.clipped((bad, y), clip=CLIP).good)
 
 
+class Normalised(nn.Module):
+    """Words normalised in every way, one of them twice, one with a frozen scale."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.last = nn.Linear(6, 8), nn.Linear(8, 5)
+        self.layer, self.square, self.groups = nn.LayerNorm(8), nn.RMSNorm(8), nn.GroupNorm(3, 3)
+        self.instance, self.frozen = nn.InstanceNorm1d(3, affine=True), nn.LayerNorm((3, 8))
+        self.frozen.weight.requires_grad_(False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.layer(torch.tanh(self.layer(self.first(x))))
+        out: Tensor = self.last(self.frozen(self.instance(self.groups(self.square(x).tanh()).tanh()))).mean(1)
+        return out
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:torch", "ignore::FutureWarning:torch")  # of its own uses
+@pytest.mark.parametrize("views", [1, 2])
+def test_compiled_normalisations_are_the_same(views: int) -> None:
+    torch.manual_seed(3)
+    model, x, y = Normalised(), torch.randn(6, 3, 6), torch.arange(6) % 5
+    recorder = Recorder(model)
+    got = Compiled(recorder, cross_entropies, "flat", views).clipped((x, y), clip=CLIP)
+    wanted = clipped(recorder, cross_entropies, (x, y), clip=CLIP, clipping="flat", views=views)
+    assert agree([got.sum], [wanted.sum], 1e-4)
+    assert float(wanted.sum.norm()) > 0
+
+
 # hostile examples
 
 HOSTILE = [torch.nan, torch.inf, -torch.inf, 1e30, -1e18, 1e-40]

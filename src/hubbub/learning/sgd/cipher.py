@@ -195,8 +195,8 @@ def noisy_on_device(flat: Tensor, stddev: float) -> Tensor:
     size = flat.numel()
     blocks = -(-size // NORMALS)
     key, nonce = os.urandom(32), os.urandom(12)
-    secret = torch.tensor(struct.unpack("<11i", key + nonce), dtype=torch.int32).to(flat.device)
-    scales = torch.tensor([step, spread], dtype=torch.float64).to(flat.device)  # as arguments they would be 32-bit
+    secret = _sent(torch.tensor(struct.unpack("<11i", key + nonce), dtype=torch.int32), flat.device)
+    scales = _sent(torch.tensor([step, spread], dtype=torch.float64), flat.device)  # as arguments they would be 32-bit
     out = torch.empty_like(flat)
     doubts = torch.empty(size, dtype=torch.int8, device=flat.device)
     _kernel[(triton.cdiv(blocks, BLOCK),)](
@@ -211,6 +211,11 @@ def noisy_on_device(flat: Tensor, stddev: float) -> Tensor:
             decided = rounded_sum(float(flat[i]) / step, spread, radial, angular, cosine=order % 2 == 0)
             out[i] = decided * step
     return out
+
+
+def _sent(values: Tensor, device: torch.device) -> Tensor:
+    """The same on the device, without waiting for what it has to do before."""
+    return values.pin_memory().to(device, non_blocking=True)
 
 
 def words_of(key: bytes, nonce: bytes, block: int) -> list[tuple[int, int]]:

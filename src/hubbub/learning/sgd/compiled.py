@@ -12,8 +12,10 @@ from torch import Tensor, nn
 
 from hubbub.errors import ParameterTypeError
 from hubbub.learning.sgd.clipping import Clipped, Losses, factors_of, flattened, precision_of, unquoted
+from hubbub.learning.sgd.layers import Normalisation
 from hubbub.learning.sgd.plan import Clipping
 from hubbub.learning.sgd.recording import Recorder, Unit, Used, merged
+from hubbub.learning.sgd.uses import Kept, Use
 
 WARM_UPS = 3
 
@@ -22,15 +24,18 @@ class Compiled:
     """``clipped`` for parts of one shape, compiled.
 
     A zero is added to every recorded layer's output; the gradients of those zeros are the gradients of the outputs.
+    Where normalisations scale and shift, each example gets zeros of its own added to the scale and the shift, and
+    their gradients are the example's: neither what went in nor the gradient of what came out is kept.
     """
 
     def __init__(self, recorder: Recorder, losses: Losses, clipping: Clipping, views: int) -> None:
         self.recorder, self.losses, self.clipping, self.views = recorder, losses, clipping, views
-        self._order: list[Unit] = []
+        self._order: list[tuple[Unit, tuple[str, ...]]] = []
+        """The calls, each with the names of the parameters that have zeros of their own (none: the output has one)."""
         self._outputs: list[Tensor] = []
         self._seen: list[Tensor] = []
         self._zeros: list[Tensor] = []
-        self._tracing = False
+        self._calls, self._tracing = 0, False
         self._graph: _Graph | None = None
         self._forward = torch.compile(self._with_zeros, dynamic=False)
         self._finish = torch.compile(self._sums, dynamic=False)
@@ -43,7 +48,7 @@ class Compiled:
         """What ``clipping.clipped`` returns, but for lengths that are not finite."""
         rows, device = len(tensors[0]) // self.views, tensors[0].device
         take = torch.ones(rows, dtype=torch.bool, device=device) if taking is None else taking
-        norm = torch.tensor(clip, device=device)
+        norm = torch.full((), clip, device=device)  # filled there: nothing is waited for
         with unquoted("losses"):
             if not self._outputs:
                 self._look(tensors)
@@ -73,23 +78,37 @@ class Compiled:
         with self.recorder.recording(len(tensors[0]) // self.views, self.views), torch.enable_grad():
             self.losses(self.recorder.model, *tensors)
         calls, self.recorder.calls = self.recorder.calls, []
-        self._order = [call.unit for call in calls]
-        self._outputs = [
-            torch.zeros((), dtype=kind, device=tensors[0].device).expand(shape).requires_grad_()
-            for shape, kind in (call.outputs[0] for call in calls)
-        ]
+        device, rows = tensors[0].device, len(tensors[0]) // self.views
+
+        def zeros(shape: tuple[int, ...], kind: torch.dtype) -> Tensor:
+            return torch.zeros((), dtype=kind, device=device).expand(shape).requires_grad_()
+
+        for call in calls:
+            shape, kind = call.outputs[0]
+            own = tuple(call.unit.parameters) if isinstance(call.unit.rule, Normalisation) else ()
+            self._order.append((call.unit, own))
+            if own:
+                kind = torch.promote_types(kind, torch.float32)
+                self._outputs += [zeros((rows, *call.unit.parameters[name].shape), kind) for name in own]
+            else:
+                self._outputs.append(zeros(shape, kind))
 
     # what is compiled
 
-    def _tap(self, layer: nn.Module, inputs: tuple[Any, ...], output: Any) -> Any:  # noqa: ARG002
+    def _tap(self, layer: nn.Module, inputs: tuple[Any, ...], output: Any) -> Any:
         if not self._tracing:
             return None
-        place = len(self._seen)
+        unit, own = self._order[self._calls]
+        self._calls += 1
+        if own:
+            assert isinstance(unit.rule, Normalisation)
+            zeros = {name: self._zeros.pop(0) for name in own}
+            return unit.rule.with_own(layer, inputs[0], zeros, output.dtype, self.views)
         self._seen.append(inputs[0].detach())  # else zeros would be made for its gradient
-        return output + self._zeros[place]
+        return output + self._zeros.pop(0)
 
     def _with_zeros(self, zeros: list[Tensor], tensors: tuple[Any, ...]) -> tuple[Tensor, list[Tensor]]:
-        self._zeros, self._seen, self._tracing = zeros, [], True
+        self._zeros, self._seen, self._calls, self._tracing = list(zeros), [], 0, True
         found = self.losses(self.recorder.model, *tensors)
         self._tracing = False
         return found, self._seen
@@ -103,10 +122,15 @@ class Compiled:
         precision: tuple[float, float, float],
     ) -> tuple[Tensor, Tensor, Tensor]:
         made: list[Used] = []
-        for unit, x, g in zip(self._order, inputs, gradients, strict=True):
-            names = tuple(n for n in ("weight", "bias") if n in unit.parameters)
+        given, left = iter(inputs), iter(gradients)
+        for unit, own in self._order:
+            names = own or tuple(n for n in ("weight", "bias") if n in unit.parameters)
             assert unit.rule is not None
-            made.append(([unit.parameters[n] for n in names], unit.rule(unit.layer, x, g, names, self.views)))
+            if own:
+                use: Use = Kept({name: next(left) for name in own})
+            else:
+                use = unit.rule(unit.layer, next(given), next(left), names, self.views)
+            made.append(([unit.parameters[n] for n in names], use))
         uses = merged(made)
         squares = torch.stack([use.squares(precision[0], precision[2]) for _, use in uses]).sum(0)
         factors, within, good = factors_of(squares, norm, self.clipping, precision[1], take)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -42,40 +43,45 @@ def _embedding(layer: nn.Embedding, x: Tensor, g: Tensor, names: tuple[str, ...]
     return Lookup(tokens, g.reshape(*tokens.shape, -1), layer.num_embeddings, layer.padding_idx)
 
 
-def _summed(product: Tensor, shape: tuple[int, ...], views: int) -> Tensor:
-    return product.reshape(len(product) // views, -1, *shape).sum(1)
+@dataclass(frozen=True)
+class Normalisation:
+    """The rule of a normalisation followed by a scale and a shift: of the last dimensions, or one of each channel."""
 
+    normalised: Callable[[Any, Tensor], Tensor]
+    by_channel: bool = False
 
-def _of_last(normalised: Callable[[Any, Tensor], Tensor]) -> Rule:
-    """A normalisation whose scale and shift have the shape of the last dimensions."""
+    def __call__(self, layer: Any, x: Tensor, g: Tensor, names: tuple[str, ...], views: int) -> Use:
+        """Gradients of each example, which are small."""
+        found = {"weight": lambda: g * self._of(layer, x).to(g.dtype), "bias": lambda: g}
+        return Kept({name: self._summed(layer, found[name](), views) for name in names})
 
-    def rule(layer: Any, x: Tensor, g: Tensor, names: tuple[str, ...], views: int) -> Use:
-        shape, gradients = tuple(layer.normalized_shape), {}
-        if "weight" in names:
-            precise = x if x.dtype == torch.float64 else x.float()
-            gradients["weight"] = _summed(g * normalised(layer, precise), shape, views)
-        if "bias" in names:
-            gradients["bias"] = _summed(g, shape, views)
-        return Kept(gradients)
+    def with_own(self, layer: Any, x: Tensor, own: dict[str, Tensor], kind: torch.dtype, views: int) -> Tensor:
+        """The layer's output if each example had a scale and a shift of its own, larger than the layer's by ``own``.
 
-    return rule
+        The gradients of ``own`` (examples, …) are those of the examples.
+        """
+        y = self._of(layer, x)
+        for name, by in (("weight", torch.mul), ("bias", torch.add)):
+            values = getattr(layer, name, None)
+            if values is not None:
+                each = values.expand(len(x), *values.shape)
+                if name in own:
+                    each = each + own[name].repeat_interleave(views, 0)
+                y = by(y, self._spread(each, x.dim()))
+        return y.to(kind)
 
+    def _of(self, layer: Any, x: Tensor) -> Tensor:
+        return self.normalised(layer, x if x.dtype == torch.float64 else x.float())
 
-def _of_channels(normalised: Callable[[Any, Tensor], Tensor]) -> Rule:
-    """A normalisation with one scale and shift a channel, the second dimension."""
+    def _spread(self, each: Tensor, dims: int) -> Tensor:
+        """One value for each place: (rows, …) with dimensions of size 1 where the layer has no dimension."""
+        at = each.dim() if self.by_channel else 1
+        return each[(slice(None),) * at + (None,) * (dims - each.dim())]
 
-    def summed(v: Tensor, views: int) -> Tensor:
-        return v.reshape(len(v) // views, views, v.shape[1], -1).sum((1, 3))
-
-    def rule(layer: Any, x: Tensor, g: Tensor, names: tuple[str, ...], views: int) -> Use:
-        gradients = {}
-        if "weight" in names:
-            gradients["weight"] = summed(g * normalised(layer, x).to(g.dtype), views)
-        if "bias" in names:
-            gradients["bias"] = summed(g, views)
-        return Kept(gradients)
-
-    return rule
+    def _summed(self, layer: Any, product: Tensor, views: int) -> Tensor:
+        if self.by_channel:
+            return product.reshape(len(product) // views, views, product.shape[1], -1).sum((1, 3))
+        return product.reshape(len(product) // views, -1, *layer.normalized_shape).sum(1)
 
 
 RULES: dict[type[nn.Module], Rule] = {
@@ -85,12 +91,12 @@ RULES: dict[type[nn.Module], Rule] = {
     nn.Conv2d: _convolution,
     nn.Conv3d: _convolution,
     nn.Embedding: _embedding,
-    nn.LayerNorm: _of_last(lambda layer, x: functional.layer_norm(x, layer.normalized_shape, eps=layer.eps)),
-    nn.RMSNorm: _of_last(lambda layer, x: functional.rms_norm(x, layer.normalized_shape, eps=layer.eps)),
-    nn.GroupNorm: _of_channels(lambda layer, x: functional.group_norm(x, layer.num_groups, eps=layer.eps)),
+    nn.LayerNorm: Normalisation(lambda layer, x: functional.layer_norm(x, layer.normalized_shape, eps=layer.eps)),
+    nn.RMSNorm: Normalisation(lambda layer, x: functional.rms_norm(x, layer.normalized_shape, eps=layer.eps)),
+    nn.GroupNorm: Normalisation(lambda layer, x: functional.group_norm(x, layer.num_groups, eps=layer.eps), True),
     **dict.fromkeys(
         (nn.InstanceNorm1d, nn.InstanceNorm2d, nn.InstanceNorm3d),
-        _of_channels(lambda layer, x: functional.instance_norm(x, eps=layer.eps)),
+        Normalisation(lambda layer, x: functional.instance_norm(x, eps=layer.eps), True),
     ),
 }
 """By the very class: a subclass may do anything, and is differentiated example by example."""

@@ -205,11 +205,9 @@ class Run:
         return self._noisy(found.sum, self.plan.gradient_noise * self.clip).div_(self.plan.batch)
 
     def _move(self, released: Tensor, within: Tensor) -> None:
-        at = 0
-        for parameter in self._recorder.trainable:
-            size = parameter.numel()
-            parameter.grad = released[at : at + size].view_as(parameter).to(parameter.dtype)
-            at += size
+        trainable = self._recorder.trainable
+        for parameter, part in zip(trainable, released.split([p.numel() for p in trainable]), strict=True):
+            parameter.grad = part.view(parameter.shape).to(parameter.dtype)
         if self.plan.clipping == "adaptive":
             self._adapt(within)
         self.optimizer.step()

@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-CHUNK = 1 << 25
-"""Numbers unfolded at a time when lengths are computed."""
+CHUNK, CHUNK_ON_DEVICE = 1 << 25, 1 << 28
+"""Numbers unfolded at a time when lengths are computed; a GPU wants more work at once."""
 LEAST = 2.0**-100
 """Added to sums of squares, which may have vanished where what they will be multiplied with is huge."""
 
@@ -196,7 +196,7 @@ class Convolution(Use):
     def _parts(self) -> Iterator[tuple[Tensor, Tensor]]:
         """Unfolded inputs (examples, groups, width, places) and gradients (…, out, places), some at a time."""
         groups, one = self.window.groups, prod(self.window.kernel) * self.x.shape[1] * self.places
-        some = self.views * max(1, CHUNK // one)
+        some = self.views * max(1, (CHUNK_ON_DEVICE if self.x.is_cuda else CHUNK) // one)
         for start in range(0, len(self.x), some):
             x = self.window.unfolded(_precise(self.x[start : start + some]))
             g = _precise(self.g[start : start + some]).reshape(len(x), groups, self.g.shape[1] // groups, -1)
