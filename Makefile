@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PEERS := .venv-peers
 CORES ?= 2
 
-.PHONY: audit demo test test-long mutants reference crash screenshots lint format claims bench bench-queries bench-learning bench-curator bench-sgd clean
+.PHONY: audit demo test test-long mutants reference crash screenshots lint format claims pictures bench bench-queries bench-learning bench-curator bench-sgd clean
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -59,6 +59,9 @@ format: $(VENV)/installed  ## rewrite files in the house's format
 
 claims: $(VENV)/installed  ## docs/claims.md from the Claim/Proof/Assumes lines
 	$(BIN)/python docs/write_claims.py
+
+pictures: $(VENV)/installed  ## the pictures of examples/notes, drawn anew by running its pages
+	PYTHONPATH=tests $(BIN)/python tests/pages.py
 
 $(PEERS)/installed: benchmarks/peers.txt pyproject.toml
 	$(PYTHON) -m venv $(PEERS)
