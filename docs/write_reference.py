@@ -1,0 +1,177 @@
+"""The reference: one page for each room of the library, made from its public names when the site is built."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from typing import Any
+
+ROOMS = {
+    "hubbub": "everything most people need",
+    "hubbub.mechanisms": "noise and choices",
+    "hubbub.privacy": "losses and budgets",
+    "hubbub.privacy.theorems": "theorems by name",
+    "hubbub.privacy.divergences": "how far apart two laws are",
+    "hubbub.domains": "what the data may be",
+    "hubbub.queries": "questions on tables",
+    "hubbub.curator": "the ledger, the server, the client",
+    "hubbub.learning": "models",
+    "hubbub.learning.sgd": "DP-SGD",
+    "hubbub.attacks": "what answers give away",
+    "hubbub.audit": "doubting claims",
+    "hubbub.plots": "pictures",
+    "hubbub.randomness": "secure bits and exact samplers",
+    "hubbub.errors": "every exception",
+}
+"""The rooms and what they are for."""
+
+
+def pages() -> dict[str, str]:
+    """File name -> Markdown, of every room and of the command line."""
+    found = {f"{room.replace('.', '-')}.md": page(room, words) for room, words in ROOMS.items()}
+    found["command-line.md"] = command_line()
+    return found
+
+
+def names(room: str) -> list[str]:
+    """The public names of a room: those it lists, else those defined in it."""
+    module = importlib.import_module(room)
+    listed = getattr(module, "__all__", None)
+    if listed is None:
+        listed = [n for n, thing in vars(module).items() if getattr(thing, "__module__", None) == room]
+    return sorted((n for n in listed if not n.startswith("_")), key=str.lower)
+
+
+def page(room: str, words: str) -> str:
+    """The page of one room."""
+    module = importlib.import_module(room)
+    parts = [f"# {room}", f"*{words[0].upper()}{words[1:]}.* {prose(inspect.getdoc(module) or '')}"]
+    for name in names(room):
+        thing = getattr(module, name)
+        if inspect.ismodule(thing):
+            parts.append(f"## {name}\n\nA room of its own: `{thing.__name__}`.")
+        elif inspect.isclass(thing) or callable(thing):
+            parts.append(entry(name, thing))
+        else:
+            parts.append(f"## {name}\n\nA constant or a type.")
+    return "\n\n".join(parts) + "\n"
+
+
+def entry(name: str, thing: Any) -> str:
+    """Heading, signature, docstring, and the methods of a class with their first lines."""
+    parts = [f"## {name}", f"```text\n{signature(name, thing)}\n```", prose(inspect.getdoc(thing) or "")]
+    if inspect.isclass(thing):
+        rows = [method_line(thing, method) for method in methods(thing)]
+        if rows:
+            parts.append("| | |\n|---|---|\n" + "\n".join(rows))
+    return "\n\n".join(part for part in parts if part)
+
+
+def signature(name: str, thing: Any) -> str:
+    """How it is called, on one line if it is short; defaults that nobody could write are three dots."""
+    try:
+        found = inspect.signature(thing)
+    except (TypeError, ValueError):
+        return name
+    given, star = [], False
+    for parameter in found.parameters.values():
+        if parameter.kind is parameter.KEYWORD_ONLY and not star:
+            given, star = [*given, "*"], True
+        star = star or parameter.kind is parameter.VAR_POSITIONAL
+        mark = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+        text = mark + parameter.name
+        if parameter.annotation is not parameter.empty:
+            text += f": {_written(parameter.annotation)}"
+        if parameter.default is not parameter.empty:
+            shown = repr(parameter.default)
+            text += f" = {'...' if shown.startswith('<') else shown}"
+        given.append(text)
+    back = found.return_annotation
+    arrow = "" if back in (found.empty, None, "None") else f" -> {_written(back)}"
+    line = f"{name}({', '.join(given)}){arrow}"
+    return line if len(line) <= 100 else f"{name}(\n    " + ",\n    ".join(given) + f",\n){arrow}"
+
+
+def _written(annotation: Any) -> str:
+    if isinstance(annotation, str):
+        return annotation
+    return getattr(annotation, "__name__", str(annotation))
+
+
+def methods(thing: type) -> list[str]:
+    """Public methods and properties that hubbub defines."""
+    ours = [base for base in thing.__mro__ if base.__module__.startswith("hubbub")]
+    found = {n for base in ours for n, value in vars(base).items() if not n.startswith("_") and _is_method(value)}
+    return sorted(found)
+
+
+def _is_method(value: Any) -> bool:
+    return callable(value) or isinstance(value, property | classmethod | staticmethod)
+
+
+def method_line(thing: type, method: str) -> str:
+    """One line of a class's table."""
+    value = inspect.getattr_static(thing, method)
+    doc = (inspect.getdoc(getattr(thing, method)) or "").partition("\n\n")[0].replace("\n", " ")
+    words = escaped(doc.replace("``", "`")).replace("|", "\\|")
+    shown = method if isinstance(value, property) else signature(method, getattr(thing, method))
+    shown = re.sub(r"\s+", " ", shown).replace("( ", "(").replace(",)", ")").replace(", )", ")").partition(" -> ")[0]
+    shown = re.sub(r"[(](self|cls)(, )?", "(", shown).replace("|", "\\|")
+    return f"| `{shown}` | {words} |"
+
+
+def prose(doc: str) -> str:
+    """A docstring as Markdown: examples fenced, claims as paragraphs, formulas left as they are written."""
+    out: list[str] = []
+    lines, i = doc.splitlines(), 0
+    while i < len(lines):
+        if lines[i].startswith(">>>"):
+            block = []
+            while i < len(lines) and lines[i].strip():
+                block.append(lines[i])
+                i += 1
+            out += ["", "```pycon", *block, "```", ""]
+            continue
+        line = escaped(lines[i].strip().replace("``", "`"))
+        claim = re.match(r"(Claim|Proof|Assumes): (.*)", line)
+        out += ["", f"**{claim[1]}**: {claim[2]}"] if claim else [line]
+        i += 1
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(out)).strip()
+
+
+def escaped(line: str) -> str:
+    """A line of text in which asterisks, underscores and brackets outside code mean themselves."""
+    parts = re.split(r"(`[^`]*`)", line)
+    return "".join(p if p.startswith("`") else re.sub(r"([*_<\[\]])", r"\\\1", p) for p in parts)
+
+
+def command_line() -> str:
+    """The page of the ``hubbub`` command, from the commands themselves."""
+    from typer.main import get_command
+
+    from hubbub.cli.app import app
+
+    parts = [
+        "# hubbub, the command",
+        "`hubbub COMMAND --help` says the same. What it refuses ends with code 2, what fails with 1.",
+    ]
+
+    def walk(command: Any, name: str) -> None:
+        inner = getattr(command, "commands", {})
+        if not inner or name != "hubbub":
+            parts.append(f"## {name}\n\n{(command.help or '').strip()}")
+            rows = []
+            for given in command.params:
+                option = given.param_type_name == "option"
+                label = ", ".join(f"`{o}`" for o in given.opts) if option else f"`{given.name.upper()}`"
+                words = (getattr(given, "help", None) or "").replace("|", "\\|")
+                if given.name != "help":
+                    rows.append(f"| {label} | {words} |")
+            if rows:
+                parts.append("| | |\n|---|---|\n" + "\n".join(rows))
+        for word, below in inner.items():
+            walk(below, f"{name} {word}")
+
+    walk(get_command(app), "hubbub")
+    return "\n\n".join(parts) + "\n"
