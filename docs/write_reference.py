@@ -27,6 +27,17 @@ ROOMS = {
 """The rooms and what they are for."""
 
 
+EXITS = """`hubbub COMMAND --help` says the same. `hubbub --install-completion` makes the shell complete commands.
+
+| exit code | means |
+|---|---|
+| 0 | done; of `audit`: no claim was refuted; of `doctor`: what must be there is well |
+| 1 | of `audit`: a claim was refuted; of `doctor`: something is not well; else a failure |
+| 2 | refused, with one sentence on standard error: parameters, files, a budget that does not suffice, a missing extra |
+
+With `--json`, standard output holds one JSON value and nothing else."""
+
+
 def pages() -> dict[str, str]:
     """File name -> Markdown, of every room and of the command line."""
     found = {f"{room.replace('.', '-')}.md": page(room, words) for room, words in ROOMS.items()}
@@ -154,7 +165,7 @@ def command_line() -> str:
 
     parts = [
         "# hubbub, the command",
-        "`hubbub COMMAND --help` says the same. What it refuses ends with code 2, what fails with 1.",
+        EXITS,
     ]
 
     def walk(command: Any, name: str) -> None:

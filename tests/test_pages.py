@@ -44,6 +44,13 @@ def test_a_page_of_the_notes_says_what_it_is_about(page: Path) -> None:
         assert (page.parent / link).exists(), link
 
 
+def test_the_list_of_errata_has_each() -> None:
+    text = (pages.NOTES / "README.md").read_text()
+    listed = text[text.index("## Where the notes are wrong") : text.index("## Every section")]
+    with_errata = {p for p in pages.note_pages() if "**Erratum" in p.read_text()}
+    assert {pages.NOTES / link for link in re.findall(r"\]\(([^)]+)\)", listed)} == with_errata
+
+
 def test_every_picture_is_shown_by_a_page() -> None:
     shown = {picture for page in pages.note_pages() for picture in pages.pictures(page)}
     assert shown == {path.name for path in (pages.NOTES / "pictures").iterdir()}
