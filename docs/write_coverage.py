@@ -201,7 +201,7 @@ PARTS = {
             "T1",
             "counts, sums, means, variances, histograms, by SQL and methods",
             "protect queries.Table.sql count sum mean",
-            "test_the_readme",
+            "test_sql_and_methods_agree_with_pandas",
             "questions.md analyst.md",
         ),
         Row(
@@ -226,12 +226,18 @@ PARTS = {
             "test_no_small_table_moves_more_than_derived",
             "choosing/bounds.md",
         ),
-        Row("T6", "the same integers on every engine", "protect", "test_duckdb_and_postgresql_agree", "questions.md"),
+        Row(
+            "T6",
+            "the same integers on every engine",
+            "protect",
+            "test_duckdb_and_postgresql_agree test_duckdb_and_spark_agree",
+            "questions.md",
+        ),
         Row(
             "T7",
             "error bar and cost, before and after",
             "queries.Table.explain queries.Answer.intervals",
-            "test_the_readme",
+            "test_intervals_hold_as_often_as_they_say",
             "index.md",
         ),
         Row(

@@ -46,21 +46,25 @@ def run(path: Path, names: dict[str, Any] | None = None) -> dict[str, Any]:
     """Runs a page and returns its names; what a comment says and the code does not is an AssertionError."""
     names = {"__name__": "__page__"} if names is None else names
     for line, code in blocks(path.read_text()):
-        comments = said(code)
-        tree = ast.parse(code, str(path))
-        for statement in tree.body:
-            words = comments.get(statement.end_lineno or 0)
-            ast.increment_lineno(statement, line - 1)
-            where = f"{path.name}, line {statement.lineno}"
-            if words is None:
-                exec(compile(ast.Module([statement], []), str(path), "exec"), names)
-            elif isinstance(statement, ast.Expr):
-                agree(eval(compile(ast.Expression(statement.value), str(path), "eval"), names), words, where)
-            else:
-                assert isinstance(statement, ast.Assign), f"{where}: only a value can be told by a comment"
-                exec(compile(ast.Module([statement], []), str(path), "exec"), names)
-                agree(eval(ast.unparse(statement.targets[0]), names), words, where)
+        run_block(path, line, code, names)
     return names
+
+
+def run_block(path: Path, line: int, code: str, names: dict[str, Any]) -> None:
+    """Runs one block of a page, which begins on this line."""
+    comments = said(code)
+    for statement in ast.parse(code, str(path)).body:
+        words = comments.get(statement.end_lineno or 0)
+        ast.increment_lineno(statement, line - 1)
+        where = f"{path.name}, line {statement.lineno}"
+        if words is None:
+            exec(compile(ast.Module([statement], []), str(path), "exec"), names)
+        elif isinstance(statement, ast.Expr):
+            agree(eval(compile(ast.Expression(statement.value), str(path), "eval"), names), words, where)
+        else:
+            assert isinstance(statement, ast.Assign), f"{where}: only a value can be told by a comment"
+            exec(compile(ast.Module([statement], []), str(path), "exec"), names)
+            agree(eval(ast.unparse(statement.targets[0]), names), words, where)
 
 
 def said(code: str) -> dict[int, str]:
