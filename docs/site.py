@@ -43,7 +43,7 @@ def on_files(files: Files, config: Any) -> Files:
             files.append(File.generated(config, where, abs_src_path=str(path)))
     for name, text in write_reference.pages().items():
         files.append(File.generated(config, f"reference/{name}", content=text))
-    files.append(File.generated(config, "references.md", content=references()))
+    files.append(File.generated(config, "references.md", content=write_reference.references()))
     return files
 
 
@@ -54,24 +54,6 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
             r"(?<=\*\*: )(.*)$", lambda found: write_reference.escaped(found[1]), markdown, flags=re.MULTILINE
         )
     return UNSEEN.sub("", markdown)
-
-
-def references() -> str:
-    """The list of papers, from references.bib."""
-    text = (ROOT / "docs" / "references.bib").read_text()
-    parts = ["# References", "Keys are those of the [claims](claims.md).", ""]
-    for key, body in re.findall(r"^@\w+\{(\w+),(.*?)\}\s*$(?=\n@|\n\n|\Z|\n)", text, re.MULTILINE | re.DOTALL):
-        fields = dict(re.findall(r"(\w+)\s*=\s*\{([^{}]*)\}", body))
-        where = fields.get("booktitle") or fields.get("journal") or fields.get("howpublished") or "book"
-        parts.append(
-            f"- **{key}**: {_people(fields['author'])}, *{fields['title']}*. {where}, {fields.get('year', '')}."
-        )
-    return "\n".join(parts) + "\n"
-
-
-def _people(names: str) -> str:
-    people = [" ".join(reversed(n.split(", "))) if ", " in n else n for n in names.split(" and ")]
-    return " and ".join([", ".join(people[:-1]), people[-1]]) if len(people) > 1 else people[0]
 
 
 def _title(path: Path) -> str:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
+from pathlib import Path
 from typing import Any
+
+BIBLIOGRAPHY = Path(__file__).resolve().parent / "references.bib"
 
 ROOMS = {
     "hubbub": "everything most people need",
@@ -153,8 +156,10 @@ def prose(doc: str) -> str:
 
 def escaped(line: str) -> str:
     """A line of text in which asterisks, underscores and brackets outside code mean themselves."""
-    parts = re.split(r"(`[^`]*`)", line)
-    return "".join(p if p.startswith("`") else re.sub(r"([*_<\[\]])", r"\\\1", p) for p in parts)
+    parts = re.split(r"(``[^`]*``|`[^`]*`)", line)
+    return "".join(
+        part if part.startswith("`") else re.sub(r"([*_\[\]])", r"\\\1", part).replace("<", "&lt;") for part in parts
+    )
 
 
 def command_line() -> str:
@@ -186,3 +191,21 @@ def command_line() -> str:
 
     walk(get_command(app), "hubbub")
     return "\n\n".join(parts) + "\n"
+
+
+def references() -> str:
+    """The list of papers, from references.bib."""
+    text = BIBLIOGRAPHY.read_text()
+    parts = ["# References", "Keys are those of the [claims](claims.md).", ""]
+    for key, body in re.findall(r"^@\w+\{(\w+),(.*?)\}\s*$(?=\n@|\n\n|\Z|\n)", text, re.MULTILINE | re.DOTALL):
+        fields = dict(re.findall(r"(\w+)\s*=\s*\{([^{}]*)\}", body))
+        where = fields.get("booktitle") or fields.get("journal") or fields.get("howpublished") or "book"
+        parts.append(
+            f"- **{key}**: {_people(fields['author'])}, *{fields['title']}*. {where}, {fields.get('year', '')}."
+        )
+    return "\n".join(parts) + "\n"
+
+
+def _people(names: str) -> str:
+    people = [" ".join(reversed(n.split(", "))) if ", " in n else n for n in names.split(" and ")]
+    return " and ".join([", ".join(people[:-1]), people[-1]]) if len(people) > 1 else people[0]

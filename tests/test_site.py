@@ -105,3 +105,23 @@ def test_the_site_asks_nobody_else_for_anything() -> None:
     assert theme["plugins"] == ["search"]
     for path in [*DOCS.rglob("*.md"), *DOCS.rglob("*.css"), *pages.NOTES.rglob("*.md")]:
         assert not re.search(r"<(?:script|img|link|iframe)|!\[[^]]*\]\(https?:|url\(", path.read_text()), path
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("e**(-k) <= 1", r"e\*\*(-k) &lt;= 1"),
+        ("`any_row` and ``a * b``: a_b", r"`any_row` and ``a * b``: a\_b"),
+        ("[CKS20]", r"\[CKS20\]"),
+    ],
+)
+def test_formulas_mean_themselves(line: str, shown: str) -> None:
+    assert program("write_reference").escaped(line) == shown
+
+
+def test_every_paper_is_listed() -> None:
+    keys = re.findall(r"^@\w+\{(\w+),", (DOCS / "references.bib").read_text(), re.MULTILINE)
+    listed = re.findall(
+        r"^- \*\*(\w+)\*\*: .+, \*.+\*\. .+, \d{4}\.$", program("write_reference").references(), re.MULTILINE
+    )
+    assert listed == keys
