@@ -16,7 +16,7 @@ import write_reference  # noqa: E402
 
 NOTES = ROOT / "examples" / "notes"
 PARTS = ("definitions", "sensitivity", "mechanisms", "composition", "attacks", "tables", "learning")
-UNSEEN = re.compile(r"^<!-- unseen\n.*?^-->\n*", re.MULTILINE | re.DOTALL)
+UNSEEN = re.compile(r"^<!-- (?:unseen\n.*?^|run by \S+ )-->\n*", re.MULTILINE | re.DOTALL)
 
 
 def on_config(config: Any) -> Any:

@@ -1,7 +1,8 @@
 """Runs the Python of Markdown pages top to bottom, in one namespace, as a reader would.
 
 A statement may say what comes of it: ``f(2)  # -> 4``. Numbers hold to the digits printed, other values as they print;
-words after a colon are for the reader. A page may hold what runs unseen in a comment that begins ``<!-- unseen``.
+words after a colon are for the reader. A page may hold what runs unseen in a comment that begins ``<!-- unseen``. One
+that needs more than a namespace says who runs it: ``<!-- run by tests/test_it.py -->``.
 
 ``python tests/pages.py`` draws the pictures of all pages anew.
 """
@@ -20,6 +21,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 NOTES = ROOT / "examples" / "notes"
 BLOCK = re.compile(r"^```python\n(?P<shown>.*?)^```$|^<!-- unseen\n(?P<unseen>.*?)^-->$", re.MULTILINE | re.DOTALL)
+ELSEWHERE = re.compile(r"^<!-- run by (tests/\S+\.py) -->$", re.MULTILINE)
 PICTURE = re.compile(r"!\[[^]]*\]\((?:\.\./)?pictures/([^)]+)\)")
 
 
@@ -29,8 +31,9 @@ def note_pages() -> list[Path]:
 
 
 def doc_pages() -> list[Path]:
-    """The pages of the site that hold code."""
-    return [path for path in sorted((ROOT / "docs").rglob("*.md")) if blocks(path.read_text())]
+    """The pages of the site that hold code and do not say that a test of their own runs it."""
+    texts = {path: path.read_text() for path in sorted((ROOT / "docs").rglob("*.md"))}
+    return [path for path, text in texts.items() if blocks(text) and not ELSEWHERE.search(text)]
 
 
 def blocks(text: str) -> list[tuple[int, str]]:

@@ -99,6 +99,12 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert target.exists() or where in MADE, link
 
 
+@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda path: str(path.relative_to(DOCS)))
+def test_pages_that_others_run_are_run_by_them(page: Path) -> None:
+    for test in pages.ELSEWHERE.findall(page.read_text()):
+        assert page.name in (pages.ROOT / test).read_text(), f"{test} does not mention {page.name}"
+
+
 def test_the_site_asks_nobody_else_for_anything() -> None:
     theme = yaml.safe_load((pages.ROOT / "mkdocs.yml").read_text())
     assert theme["theme"]["font"] is False
