@@ -195,15 +195,26 @@ def command_line() -> str:
 
 def references() -> str:
     """The list of papers, from references.bib."""
-    text = BIBLIOGRAPHY.read_text()
     parts = ["# References", "Keys are those of the [claims](claims.md).", ""]
-    for key, body in re.findall(r"^@\w+\{(\w+),(.*?)\}\s*$(?=\n@|\n\n|\Z|\n)", text, re.MULTILINE | re.DOTALL):
-        fields = dict(re.findall(r"(\w+)\s*=\s*\{([^{}]*)\}", body))
+    for entry in re.split(r"^@", BIBLIOGRAPHY.read_text(), flags=re.MULTILINE)[1:]:
+        key = re.match(r"\w+\{(\w+),", entry)[1]  # type: ignore[index]
+        fields = _fields(entry)
         where = fields.get("booktitle") or fields.get("journal") or fields.get("howpublished") or "book"
-        parts.append(
-            f"- **{key}**: {_people(fields['author'])}, *{fields['title']}*. {where}, {fields.get('year', '')}."
-        )
+        title = fields["title"].replace("*", "")
+        parts.append(f"- **{key}**: {_people(fields['author'])}, *{title}*. {where}, {fields['year']}.")
     return "\n".join(parts) + "\n"
+
+
+def _fields(entry: str) -> dict[str, str]:
+    """The fields of one entry; braces within a value only keep capitals."""
+    found = {}
+    for match in re.finditer(r"(\w+)\s*=\s*\{", entry):
+        depth, end = 1, match.end()
+        while depth and end < len(entry):
+            depth += {"{": 1, "}": -1}.get(entry[end], 0)
+            end += 1
+        found[match[1].lower()] = " ".join(re.sub(r"[{}]", "", entry[match.end() : end - 1]).split())
+    return found
 
 
 def _people(names: str) -> str:
