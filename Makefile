@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PEERS := .venv-peers
 CORES ?= 2
 
-.PHONY: audit demo test test-long mutants reference crash screenshots lint format claims bench bench-queries bench-learning bench-curator bench-sgd clean
+.PHONY: audit demo test test-long mutants reference crash screenshots lint format claims docs pictures bench bench-queries bench-learning bench-curator bench-sgd clean
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -60,6 +60,19 @@ format: $(VENV)/installed  ## rewrite files in the house's format
 claims: $(VENV)/installed  ## docs/claims.md from the Claim/Proof/Assumes lines
 	$(BIN)/python docs/write_claims.py
 
+$(VENV)/docs: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[docs]'
+	touch $@
+
+docs: $(VENV)/docs  ## the site, in site/; every link and anchor is checked. Open site/index.html, or serve it for its search
+	$(BIN)/python docs/write_claims.py
+	$(BIN)/python docs/write_coverage.py
+	$(BIN)/python docs/write_comparison.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+
+pictures: $(VENV)/installed  ## the pictures of examples/notes, drawn anew by running its pages
+	PYTHONPATH=tests $(BIN)/python tests/pages.py
+
 $(PEERS)/installed: benchmarks/peers.txt pyproject.toml
 	$(PYTHON) -m venv $(PEERS)
 	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --requirement benchmarks/peers.txt --editable .
@@ -93,4 +106,4 @@ bench-curator: $(VENV)/installed $(VENV)/system  ## charges and requests a secon
 	$(BIN)/python benchmarks/latency.py
 
 clean:
-	rm -rf $(VENV) $(PEERS) $(PEERS)-* .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage dist
+	rm -rf $(VENV) $(PEERS) $(PEERS)-* .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage dist site

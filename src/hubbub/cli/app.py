@@ -9,10 +9,10 @@ import typer
 
 from hubbub import __version__, plots
 from hubbub.cli import account as accounting
-from hubbub.cli import attack, audits, questions, serving, village
+from hubbub.cli import attack, audits, installation, questions, serving, village
 from hubbub.cli.refusals import refusals
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="Private answers about personal data.")
+app = typer.Typer(no_args_is_help=True, help="Private answers about personal data.")
 app.add_typer(attack.app, name="attack")
 
 
@@ -22,6 +22,18 @@ def hubbub(version: Annotated[bool, typer.Option("--version", help="Print the ve
     if version:
         typer.echo(__version__)
         raise typer.Exit
+
+
+@app.command()
+def doctor(
+    need: Annotated[list[str] | None, typer.Option(help="An extra that must be there; repeat it.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
+) -> None:
+    """What is installed, and how to get what is not. Fails if the core is not well, or an extra that is needed."""
+    with refusals():
+        wanted = need or []
+        if not installation.report(installation.examined(wanted), wanted, as_json=as_json):
+            raise typer.Exit(1)
 
 
 @app.command()
@@ -101,12 +113,13 @@ def explain(
     delta: Delta = 0.0,
     max_groups: Groups = 1,
     max_rows: Rows = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
 ) -> None:
     """What a question would cost and how large its error would be. Reads no row and spends nothing."""
     with refusals():
         caps = {"max_groups": max_groups, "max_rows": max_rows}
         table = questions.opened(source, column, unit, caps, epsilon, delta)
-        questions.foretell(table.explain(sql, epsilon=epsilon, delta=delta))
+        questions.foretell(table.explain(sql, epsilon=epsilon, delta=delta), as_json)
 
 
 @app.command()

@@ -77,6 +77,6 @@ def show(answer: Answer, as_json: bool, picture: Path | None) -> None:
         typer.echo(f"picture: {plots.save(answer.plot(), picture)}", err=True)
 
 
-def foretell(explanation: Explanation) -> None:
+def foretell(explanation: Explanation, as_json: bool) -> None:
     """Prints what a question would cost."""
-    typer.echo(repr(explanation))
+    typer.echo(explanation.to_json() if as_json else repr(explanation))
