@@ -99,7 +99,7 @@ class PictureStudent(ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: Any) -> PictureStudent:  # noqa: N803
         """Trains on features and pictures."""
         likeness = leading(X) / np.sqrt(leading(X).std(axis=0))
-        spreading = LabelSpreading(kernel="knn", n_neighbors=self.neighbours, alpha=0.99, max_iter=300)
+        spreading = LabelSpreading(kernel="knn", n_neighbors=self.neighbours, alpha=0.99, max_iter=1000, tol=0.1)
         self.classes_ = np.unique(y[y >= 0])
         believed = torch.as_tensor(spreading.fit(likeness, y).transduction_)
         pictures = self._pictures(X)

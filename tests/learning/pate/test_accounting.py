@@ -29,7 +29,7 @@ def random_case(generator):
     return votes, Confident(check[0], check_sigma=check[1], sigma=sigma), lambda v: outcomes(v, masses, check)
 
 
-@pytest.mark.parametrize("cases", [700, pytest.param(10_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("cases", [400, pytest.param(10_000, marks=pytest.mark.long)])
 def test_never_below_the_exact_divergence(cases):
     generator = np.random.default_rng(cases)
     orders = (1.5, 2.0, 5.0, 12.0)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hubbub.errors import ParameterError, ParameterTypeError
+from hubbub.errors import ParameterTypeError
 from hubbub.learning.pate.aggregators import Aggregator, Interactive
 from hubbub.learning.pate.counting import MostVotes
 from hubbub.learning.pate.votes import Integers, Votes
@@ -141,15 +141,27 @@ class ForOwner:
 
     votes: Votes
     aggregator: Aggregator
+    answers: int | None = None
+    """The most answers that were given: without refusals, no more rows were asked about."""
 
     def __repr__(self) -> str:
         return "<ForOwner: private, not shown>"
+
+    @property
+    def counts(self) -> Integers:
+        """The votes on all rows that may have been asked about. Private."""
+        return self.votes.counts if self.aggregator.check else self.votes.counts[: self.answers]
+
+    @property
+    def always(self) -> Loss:
+        """The price of these questions whatever the votes: public."""
+        return self.aggregator.loss(len(self.counts), self.answers)
 
     def loss(self, orders: Sequence[float] = ORDERS) -> Loss:
         """All questions together, at these very votes. Private.
 
         Claim: the Renyi divergences between the labels of these votes and those of any votes that one teacher could
-            make of them, both ways; not a guarantee for other votes.
+            make of them, both ways; not a guarantee for other votes. Never above those of ``always``.
         Proof: questions were fixed before the first answer, so the answers are independent given the votes, and their
             divergences add up. Stopping after the last answer is post-processing.
         Assumes: as for ``divergence``.
@@ -158,19 +170,15 @@ class ForOwner:
             raise ParameterTypeError(
                 "aggregator", "Interactive", "has no price that depends on votes", "what it asks depends on answers"
             )
-        if not len(self.votes):
-            raise ParameterError("votes", "none", "must be of one public row at least")
-        kept = [check_order(a) for a in orders]
-        distinct, times = np.unique(self.votes.counts, axis=0, return_counts=True)
+        kept, always = [check_order(a) for a in orders], self.always
+        distinct, times = np.unique(self.counts, axis=0, return_counts=True)
         every = np.array([divergence(row, self.aggregator, kept) for row in distinct]) * times[:, None]
-        totals = [float_up_sum(column) for column in every.T]
+        totals = [
+            min(math.nextafter(math.fsum(column.tolist()), math.inf), always.renyi(order))
+            for order, column in zip(kept, every.T, strict=True)
+        ]
         return RenyiDP(tuple(kept), tuple(totals), self.aggregator.neighbours)
 
     def epsilon(self, delta: Number) -> float:
         """The epsilon of these very votes at delta. Private."""
-        return self.loss().epsilon(delta)
-
-
-def float_up_sum(values: Floats) -> float:
-    """The sum, rounded up."""
-    return math.nextafter(math.fsum(values.tolist()), math.inf)
+        return min(self.loss().epsilon(delta), self.always.epsilon(delta))

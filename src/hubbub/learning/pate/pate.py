@@ -186,7 +186,7 @@ class PATE(PrivateEstimator):
         check_is_fitted(self, "student_")
         if self._votes is None:
             raise SessionClosed("the votes stayed with the process that cast them; load them from their file")
-        return ForOwner(self._votes, self._ran)
+        return ForOwner(self._votes, self._ran, self.answers)
 
     def card(self, *, title: str, delta: Number, measured: Accuracy | None = None) -> str:
         """What to publish beside the student: its price, how it was made and how well it does. Made of public facts."""

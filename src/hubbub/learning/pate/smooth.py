@@ -235,14 +235,15 @@ def released_epsilon(
     own = noise.price(at)
     if math.isinf(own):
         raise ParameterError("beta", noise.beta, "is too large for this order", "0.3 over the order is about right")
-    counts, loss = owner.votes.counts, noise.loss
+    counts, loss = owner.counts, noise.loss
     table = cost_table(owner.votes.teachers, counts.shape[1], owner.aggregator, at)
     if budget is not None:
         budget.spend(loss, note="released epsilon of votes")
-    most, leads = counts.max(axis=1), owner.votes.gaps()
+    ordered = np.sort(counts, axis=1)
+    most, leads = ordered[:, -1], ordered[:, -1] - ordered[:, -2]
     rows = most if len(table) > 1 else np.zeros_like(most)
     total = math.fsum(table[rows, leads].tolist()) * (1 + 1e-12)
     told = noise.release((total, smooth_sensitivity(table, most, leads, noise.beta)), bits)
-    always = owner.aggregator.loss(len(counts)) + loss
+    always = owner.always + loss
     epsilon = min(epsilon_at(at, max(told, 0.0) + own, float(failure)), always.epsilon(failure))
     return ReleasedEpsilon(max(0.0, nudged_up(epsilon)), float(failure), at, noise.confidence, loss)
