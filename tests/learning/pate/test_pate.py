@@ -68,6 +68,14 @@ def test_a_student_learns_and_everything_is_paid_before(aggregator: Any) -> None
         pate(aggregator=aggregator, budget=hb.Budget(0.1, 1e-6)).fit(*data(), PUBLIC)
 
 
+def test_nothing_is_taught_before_it_is_paid_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+    monkeypatch.setattr(Lesson, "votes", lambda *_, **__: seen.append("taught"))
+    with pytest.raises(BudgetExceeded):
+        pate(budget=hb.Budget(0.1, 1e-6)).fit(*data(60), PUBLIC)
+    assert not seen
+
+
 def test_answers_are_all_that_is_paid_for() -> None:
     model = pate(answers=40).fit(*data(), PUBLIC)
     assert model.answered_.tolist() == [True] * 40 + [False] * 260
