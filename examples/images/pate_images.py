@@ -1,7 +1,6 @@
 """MNIST and Fashion-MNIST by PATE: 250 teachers vote under a budget, a student learns from a few hundred labels.
 
-    python examples/images/pate_images.py --data DATA [--sets mnist] [--splits 1] [--epsilon 1.97] [--sigma 50] [--jobs
-    2]
+    python examples/images/pate_images.py --data DATA [--sets mnist] [--splits 1] [--epsilon 1.97] [--jobs 2]
 
 DATA holds the folders mnist and fashion_mnist with the usual idx files, gzipped. The training pictures are private; of
 the test pictures, 9,000 are public and without labels, and the student is judged by the other 1,000: a split. Ten
@@ -9,8 +8,8 @@ splits hold every test picture back once. One line of JSON for each split, and o
 
 Teachers are ridge classifiers of a scattering transform's leading components (fixed wavelets; the components are those
 of public pictures), so 240 pictures are enough for 95 %. The student spreads the labels over the public pictures by
-their likeness, then trains a small network on what it came to believe, changed at random, a few times over. All prices
-are those that hold whatever the votes.
+their likeness, then trains a small network on what it is surest of, changed at random, a few times over. All prices are
+those that hold whatever the votes.
 """
 
 from __future__ import annotations
@@ -89,10 +88,19 @@ def network() -> nn.Sequential:
 
 
 class PictureStudent(ClassifierMixin, BaseEstimator):
-    """Learns from rows most of which are marked -1: labels spread by likeness, then a network, some times over."""
+    """Learns from rows most of which are marked -1: labels spread by likeness, then a network on the ``surest`` ones.
 
-    def __init__(self, rounds: int = 3, epochs: int = 12, neighbours: int = 10, mirror: bool = False) -> None:
-        self.rounds = rounds
+    What it says of its rows, changed at random, is believed in the next round.
+    """
+
+    def __init__(
+        self,
+        surest: tuple[float, ...] = (0.75, 0.9, 0.97),
+        epochs: int = 10,
+        neighbours: int = 10,
+        mirror: bool = False,
+    ) -> None:
+        self.surest = surest
         self.epochs = epochs
         self.neighbours = neighbours
         self.mirror = mirror
@@ -101,16 +109,20 @@ class PictureStudent(ClassifierMixin, BaseEstimator):
         """Trains on features and pictures."""
         likeness = leading(X) / np.sqrt(leading(X).std(axis=0))
         spreading = LabelSpreading(kernel="knn", n_neighbors=self.neighbours, alpha=0.99, max_iter=300)
-        self.classes_ = np.unique(y[y >= 0])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that it stops before it has settled
-            believed = torch.as_tensor(spreading.fit(likeness, y).transduction_)
+            spreading.fit(likeness, y)
+        self.classes_ = spreading.classes_
+        chances = torch.as_tensor(np.nan_to_num(spreading.label_distributions_))
         pictures = self._pictures(X)
-        for _ in range(self.rounds):
-            self.network_ = self._trained(pictures, believed)
+        for share in self.surest:
+            best = chances.topk(2, dim=1)
+            sure = (best.values[:, 0] - best.values[:, 1]).argsort(descending=True)[: int(share * len(pictures))]
+            believed = torch.as_tensor(self.classes_)[best.indices[:, 0]]
+            self.network_ = self._trained(pictures[sure], believed[sure])
             with torch.no_grad():
                 views = [self._scores(changed(pictures, self.mirror)).softmax(1) for _ in range(4)]
-            believed = torch.stack(views).mean(0).argmax(1)
+            chances = torch.stack(views).mean(0)[:, torch.as_tensor(self.classes_)]
         return self
 
     def _trained(self, pictures: Tensor, believed: Tensor) -> nn.Sequential:

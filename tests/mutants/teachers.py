@@ -152,6 +152,20 @@ BUGS = [
         ACCOUNTING,
     ),
     Bug(
+        "what is no number costs nothing",
+        "learning/pate/accounting.py",
+        "    return math.inf if math.isnan(found) else max(0.0, found) / (order - 1)",
+        "    return max(0.0, found) / (order - 1)",
+        ACCOUNTING,
+    ),
+    Bug(
+        "votes dealt by a key are read under replace",
+        "learning/pate/pate.py",
+        '        if found.keyed and aggregator.neighbours == "replace":',
+        "        if False:",
+        (PATE[0] + "::test_votes_dealt_by_a_key_are_not_read_as_if_dealt_at_random",),
+    ),
+    Bug(
         "the vote that left is forgotten",
         "learning/pate/accounting.py",
         "        others[i, :, i] = down @ (law.pmf(at[i] + 1) * rest)",

@@ -7,7 +7,7 @@ import pytest
 from oracle import gaussian_masses, laplace_masses, largest_divergence, outcomes, winner
 
 from hubbub.errors import ParameterTypeError
-from hubbub.learning.pate import Confident, ForOwner, GaussianMax, Interactive, LaplaceMax, Votes
+from hubbub.learning.pate import Confident, ForOwner, GaussianMax, Interactive, LaplaceMax, Votes, accounting
 from hubbub.learning.pate.accounting import choice_laws, divergence
 from hubbub.randomness.laplace import DiscreteLaplace
 
@@ -138,6 +138,13 @@ def test_no_price_by_votes_where_questions_depend_on_answers():
     owner = ForOwner(Votes(np.array([[9, 1]]), 10, np.array([0, 1])), Interactive(5, check_sigma=4, sigma=3))
     with pytest.raises(ParameterTypeError, match="depends on answers"):
         owner.loss()
+
+
+def test_what_is_no_number_ends_at_the_price_for_all_votes(monkeypatch):
+    nothing = np.full((1, 2), np.nan)
+    for laws in ((nothing[0], nothing), (np.array([0.5, np.nan]), np.array([[0.5, 0.5]]))):
+        monkeypatch.setattr(accounting, "outcome_laws", lambda *_, laws=laws: laws)
+        assert divergence([5, 5], GaussianMax(3), [2.0])[0] == GaussianMax(3).loss(1).renyi(2)
 
 
 def test_failing_numbers_end_at_the_price_for_all_votes():

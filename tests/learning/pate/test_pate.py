@@ -354,6 +354,13 @@ def test_votes_are_kept_for_their_owner_and_labels_drawn_once(tmp_path: Any) -> 
         pate(votes=path, teachers=9).fit(*data(), PUBLIC)
 
 
+def test_votes_dealt_by_a_key_are_not_read_as_if_dealt_at_random(tmp_path: Any) -> None:
+    path, people = tmp_path / "votes.npz", np.arange(3000) // 3
+    pate(votes=path, key="k").fit(*data(), PUBLIC, units=people)
+    with pytest.raises(ParameterError, match="dealt by a key"):
+        pate(votes=path, aggregator=GaussianMax(4, neighbours="replace")).fit(*data(), PUBLIC)
+
+
 def test_a_crash_between_payment_and_labels_draws_them_once(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     path, budget = tmp_path / "votes.npz", hb.Budget(200, 1e-5)
     model = pate(votes=path, budget=budget)
@@ -403,6 +410,12 @@ BAD: list[tuple[dict[str, Any], Any, type[HubbubError], str]] = [
     ({"answers": 0}, None, ParameterError, "answers"),
     ({"budget": 3}, None, ParameterTypeError, "budget"),
     ({"key": "k"}, None, ParameterError, "key"),
+    (
+        {"student": RidgeClassifier(), "aggregator": Interactive(12, check_sigma=8, sigma=40)},
+        None,
+        ParameterTypeError,
+        "predict_proba",
+    ),
     ({}, (data(20)[0], data(20)[1][:3], PUBLIC), ParameterError, "one label"),
     ({}, (data(20)[0], None, PUBLIC), ParameterError, "y"),
     ({}, (*data(20), PUBLIC[:, :1]), ParameterError, "public"),

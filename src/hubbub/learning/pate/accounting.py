@@ -105,7 +105,7 @@ def divergence(votes: Sequence[int] | Integers, aggregator: Aggregator, orders: 
     with np.errstate(all="ignore"):
         own, others = outcome_laws(counts, aggregator)
         found = np.array([_largest(own, others, a, whole) for a in orders])
-    return np.where(found <= caps, found, caps)  # not a number counts as failed
+    return np.where(found <= caps, found, caps)
 
 
 def _largest(own: Floats, others: Floats, order: float, whole: Loss) -> float:
@@ -120,7 +120,8 @@ def _largest(own: Floats, others: Floats, order: float, whole: Loss) -> float:
         (mine * np.exp((order - 1) * ratio)).sum(axis=1) * grown + _rest(rest_own, order, whole),
         (theirs * np.exp((1 - order) * ratio)).sum(axis=1) * grown + _rest(rest_others, order, whole),
     ]
-    return max(0.0, float(np.log(np.max(sums)))) / (order - 1)
+    found = float(np.log(np.max(sums)))
+    return math.inf if math.isnan(found) else max(0.0, found) / (order - 1)
 
 
 def _rest(share: Floats, order: float, whole: Loss) -> Floats:

@@ -16,7 +16,7 @@ from hubbub.learning.estimating import PrivateEstimator
 from hubbub.learning.judging import Accuracy
 from hubbub.learning.pate.accounting import ForOwner
 from hubbub.learning.pate.aggregators import NOT_ASKED, REFUSED, Aggregator, Interactive, check_aggregator
-from hubbub.learning.pate.student import Unlabelled, chances, check_unlabelled, teach_student
+from hubbub.learning.pate.student import Unlabelled, chances, check_chances, check_unlabelled, teach_student
 from hubbub.learning.pate.teachers import Lesson, table_of, teachable
 from hubbub.learning.pate.votes import Votes, fingerprint
 from hubbub.numeric.rational import Number, count, yes_or_no
@@ -88,12 +88,14 @@ class PATE(PrivateEstimator):
         aggregator, student = check_aggregator(self.aggregator), teachable("student", self.student)
         teachable("teacher", self.teacher)
         check_unlabelled(self.unlabelled)
+        if isinstance(aggregator, Interactive):
+            check_chances(student)
         count("teachers", self.teachers, least=2)
         shown = yes_or_no("progress", self.progress)
         asked = table_of("public", public)
         price = aggregator.loss(len(asked), self.answers)
         key = json.dumps([aggregator.to_dict(), len(asked), self.answers], sort_keys=True)
-        votes, lesson = self._known(asked), None
+        votes, lesson = self._known(asked, aggregator), None
         if votes is None:
             lesson = Lesson.of(
                 self.teacher,
@@ -127,7 +129,7 @@ class PATE(PrivateEstimator):
         self._votes, self._shape, self._ran = votes, asked.shape[1:], aggregator
         return self
 
-    def _known(self, asked: NDArray[Any]) -> Votes | None:
+    def _known(self, asked: NDArray[Any], aggregator: Aggregator) -> Votes | None:
         """The votes of the file, if it is there and fits what is asked: public facts alone decide."""
         if self.votes is None or not Path(self.votes).exists():
             return None
@@ -135,6 +137,13 @@ class PATE(PrivateEstimator):
         if found.asked != fingerprint(asked) or found.teachers != self.teachers:
             raise ParameterError(
                 "votes", str(self.votes), "holds votes on other public rows, or of other teachers", "give a new path"
+            )
+        if found.keyed and aggregator.neighbours == "replace":
+            raise ParameterError(
+                "votes",
+                str(self.votes),
+                "was dealt by a key, which fits add-remove only",
+                "deal at random, in a new file",
             )
         return found
 

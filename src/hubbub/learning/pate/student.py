@@ -30,16 +30,21 @@ def teach_student(student: Any, public: NDArray[Any], labels: Integers, unlabell
 
 def chances(student: Any, rows: NDArray[Any], classes: int) -> NDArray[np.float64]:
     """What the student thinks of every row: a chance for each class, 0 for those that it has never seen."""
-    if not hasattr(student, "predict_proba"):
-        raise ParameterTypeError(
-            "student", type(student).__name__, "must have predict_proba to be asked what it expects"
-        )
+    check_chances(student)
     told = np.asarray(student.predict_proba(rows), np.float64)
     if told.shape[1] == classes:
         return told
     found = np.zeros((len(rows), classes))
     found[:, np.asarray(student.classes_, np.int64)] = told
     return found
+
+
+def check_chances(student: Any) -> None:
+    """Refuses a student that cannot say how sure it is."""
+    if not hasattr(student, "predict_proba"):
+        raise ParameterTypeError(
+            "student", type(student).__name__, "must have predict_proba to be asked what it expects"
+        )
 
 
 def check_unlabelled(unlabelled: Unlabelled) -> Unlabelled:

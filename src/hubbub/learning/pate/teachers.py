@@ -41,6 +41,7 @@ class Lesson:
     classes: NDArray[Any]
     teachers: int
     part: Integers
+    keyed: bool
     seeds: tuple[int, ...]
 
     @classmethod
@@ -73,7 +74,7 @@ class Lesson:
             raise ParameterError("classes", "…", "must be at least two")
         part = deal(len(table), many, units=units, key=key, neighbours=neighbours, bits=bits)
         seeds = uniform_below(2**32, many, bits).tolist()
-        return cls(model, table, places(known, labels), asked, known, many, part, tuple(seeds))
+        return cls(model, table, places(known, labels), asked, known, many, part, key is not None, tuple(seeds))
 
     def votes(self, *, jobs: int | None = None, progress: bool = False) -> Votes:
         """Trains the teachers and counts their votes on the public rows. Private: nothing is released.
@@ -99,7 +100,7 @@ class Lesson:
         every = np.arange(len(self.public))
         for told in _in_parallel(tasks(), self.teachers, jobs, progress):
             counts[every, told] += 1
-        return Votes(counts, self.teachers, self.classes, fingerprint(self.public))
+        return Votes(counts, self.teachers, self.classes, fingerprint(self.public), self.keyed)
 
 
 def opinion(

@@ -36,6 +36,8 @@ class Votes:
     classes: NDArray[Any]
     asked: str = ""
     """The fingerprint of the public rows."""
+    keyed: bool = False
+    """Whether people were dealt by a key: then somebody who takes a person's place is with another teacher."""
     record: dict[str, Any] = field(default_factory=dict)
     """What was released: for every way to ask, whether it was paid for, and the labels once they were drawn."""
 
@@ -67,7 +69,7 @@ class Votes:
         target = Path(path)
         fresh = target.with_name(target.name + ".new")
         buffer = BytesIO()
-        facts = json.dumps({"teachers": self.teachers, "asked": self.asked, "record": self.record})
+        facts = json.dumps({"teachers": self.teachers, "asked": self.asked, "keyed": self.keyed, "record": self.record})
         np.savez_compressed(buffer, counts=self.counts, classes=_plain(self.classes), facts=np.array(facts))
         fresh.unlink(missing_ok=True)
         with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
@@ -89,7 +91,8 @@ class Votes:
             with np.load(path, allow_pickle=False) as file:
                 facts = json.loads(str(file["facts"]))
                 counts = np.asarray(file["counts"], np.int64)
-                found = cls(counts, int(facts["teachers"]), file["classes"], facts["asked"], dict(facts["record"]))
+                facts["teachers"], facts["record"] = int(facts["teachers"]), dict(facts["record"])
+                found = cls(counts, classes=file["classes"], **facts)
         except (OSError, ValueError, KeyError, TypeError):
             raise ParameterError("votes", str(path), "is not a file of votes", "give a path of its own") from None
         if found.counts.shape[1:] != found.classes.shape or (found.counts.sum(axis=1) != found.teachers).any():
