@@ -145,8 +145,18 @@ class PictureStudent(ClassifierMixin, BaseEstimator):
 
     @torch.no_grad()
     def predict(self, X: Any) -> np.ndarray:  # noqa: N803
-        """The likeliest class of every picture."""
-        return self._scores(self._pictures(X)).argmax(1).numpy()
+        """The likeliest class of every picture, seen in sixteen ways that are always the same."""
+        pictures = self._pictures(X)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            views = [self._scores(changed(pictures, self.mirror)).softmax(1) for _ in range(16)]
+        return torch.stack(views).mean(0).argmax(1).numpy()
+
+
+STUDENTS = {
+    "mnist": PictureStudent(surest=(0.75, 0.9, 0.97, 1.0), epochs=10),
+    "fashion_mnist": PictureStudent(surest=(0.75, 0.9, 0.97), epochs=10, mirror=True),
+}
 
 
 def learn(
@@ -214,7 +224,7 @@ def main() -> None:
         print(json.dumps({"data_set": name, "scattering, seconds": round(time.perf_counter() - start, 1)}), flush=True)
         learn(
             rows, data.y.numpy(), others, data.judged_y.numpy(),
-            student=PictureStudent(mirror=name == "fashion_mnist"), teachers=given.teachers, epsilon=given.epsilon,
+            student=STUDENTS[name], teachers=given.teachers, epsilon=given.epsilon,
             sigma=given.sigma, splits=given.splits, jobs=given.jobs, data_set=name,
         )  # fmt: skip
 
