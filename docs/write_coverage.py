@@ -207,8 +207,9 @@ L6: private predictions against a private model
   tests: test_votes_are_mostly_right_and_each_is_paid_for
   pages: learning.md
 L7: teachers who vote
-  names: NoisyMax GaussianDP
-  tests: test_noise_really_added_gives_the_listed_law
+  names: learning.pate.PATE learning.pate.LaplaceMax learning.pate.GaussianMax learning.pate.Confident
+  tests: test_failing_numbers_end_at_the_price_for_all_votes test_laws_of_winners_and_ties test_never_below_the_exact_divergence
+  pages: pate.md
 L8: federated learning
   names: Gaussian RandomizedResponse
   tests: test_estimates_are_unbiased_and_intervals_hold

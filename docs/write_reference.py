@@ -21,6 +21,7 @@ ROOMS = {
     "hubbub.curator": "the ledger, the server, the client",
     "hubbub.learning": "models",
     "hubbub.learning.sgd": "DP-SGD",
+    "hubbub.learning.pate": "teachers who vote",
     "hubbub.attacks": "what answers give away",
     "hubbub.audit": "doubting claims",
     "hubbub.plots": "pictures",

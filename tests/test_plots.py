@@ -271,6 +271,20 @@ def test_audit_table_marks_what_is_refuted() -> None:
         plots.audit_table([])
 
 
+def test_pictures_of_votes_count_rows_and_say_that_they_are_private() -> None:
+    shares = plots.vote_agreement([0.5, 0.51, 1.0])
+    assert sum(column(shares, "rows")) == 3
+    assert column(shares, "rows")[-1] == 1
+    assert sum(column(plots.vote_gaps([0, 250, 249], 250), "rows")) == 3
+    for chart in (shares, plots.vote_gaps([1], 250)):
+        assert chart.to_dict()["title"]["subtitle"].startswith("Private")
+    prices = plots.label_prices([(n, hb.GaussianDP(0.02) * n) for n in (1, 100)], 1e-5)
+    assert column(prices, "epsilon") == [(hb.GaussianDP(0.02) * n).epsilon(1e-5) for n in (1, 100)]
+    for wrong in (lambda: plots.vote_agreement([]), lambda: plots.label_prices([], 1e-5)):
+        with pytest.raises(ParameterError):
+            wrong()
+
+
 def test_pictures_of_models_show_what_was_released() -> None:
     rows = [{"epsilon": e, "accuracy": 0.8 + e / 100, "error": 0.01, "method": m} for e in (0.1, 1.0) for m in "ab"]
     curve = plots.accuracy_curve(rows, ceiling=0.9).to_dict()

@@ -92,6 +92,62 @@ def test_private_images_on_made_up_pictures(capsys):
     assert judged(lines, None) > 90
 
 
+def test_pate_images_on_made_up_pictures(capsys, monkeypatch):
+    pate_images = imported("pate_images")
+    monkeypatch.setattr(pate_images, "HELD_BACK", 50)
+    data = pictures(1600, 28, judges=250)
+    labels = torch.cat([data.y, data.judged_y])
+    features = torch.randn(1600, pate_images.COMPONENTS) / 10
+    features[:, :10] += torch.nn.functional.one_hot(labels, 10)
+    rows = torch.cat([features, torch.cat([data.x, data.judged_x]).flatten(1)], dim=1).numpy()
+    pate_images.learn(
+        rows[:-250], data.y.numpy(), rows[-250:], data.judged_y.numpy(),
+        student=pate_images.PictureStudent(surest=(0.8, 1.0), epochs=2),
+        teachers=60, epsilon=8.0, sigma=10, splits=2, jobs=1, data_set="stripes",
+    )  # fmt: skip
+    lines = said(capsys)
+    assert judged(lines, 8.0) >= 0  # stripes that are turned look like other classes
+    assert all(line["labels right"] > 80 for line in lines[:2])
+    assert [line["answers"] for line in lines[:2]] == [lines[0]["answers"]] * 2
+
+
+def test_pate_images_components_are_those_of_public_pictures():
+    pate_images = imported("pate_images")
+    public, private = torch.randn(300, 260), torch.randn(40, 260)
+    made, shown = pate_images.components(private, public)
+    assert made.shape == (40, 200)
+    assert (shown**2).sum(1).mean() == pytest.approx(1, rel=1e-3)
+    again, _ = pate_images.components(private[:5], public)
+    torch.testing.assert_close(torch.as_tensor(again), torch.as_tensor(made[:5]))
+
+
+def adult(path, rows):
+    generator, names = torch.Generator().manual_seed(rows), ["age: continuous."]
+    words = {k: [f"w{k}a", f"w{k}b"] for k in (1, 3, 5, 6, 7, 8, 9, 13)}
+    names += [f"c{k}: {', '.join(words[k])}." if k in words else f"c{k}: continuous." for k in range(1, 14)]
+    (path / "adult.names").write_text("| about\n>50K, <=50K.\n" + "\n".join(names) + "\n")
+    lines = []
+    for k in range(rows):
+        years = int(torch.randint(1, 16, (1,), generator=generator))
+        cells = [words[c][k % 2] if c in words else str(years) for c in range(14)]
+        lines.append(", ".join([*cells, ">50K" if years > 8 else "<=50K"]))
+    return "\n".join(lines).encode()
+
+
+def test_adult_on_made_up_people(capsys, monkeypatch, tmp_path):
+    import gzip
+
+    monkeypatch.syspath_prepend(str(EXAMPLES.parent))
+    recipe = imported("adult_pate")
+    monkeypatch.setattr(recipe, "HELD_BACK", 100)
+    for name in ("adult.data.gz", "adult.test.gz"):
+        (tmp_path / name).write_bytes(gzip.compress(adult(tmp_path, 600)))
+    given = ["adult_pate", "--data", str(tmp_path), "--runs", "1", "--teachers", "30", "--jobs", "1", "--sigma", "15"]
+    monkeypatch.setattr("sys.argv", [*given, "--epsilon", "3"])
+    recipe.main()
+    assert judged(said(capsys), 3.0) > 60
+
+
 def test_private_cifar_on_made_up_pictures(capsys):
     recipe = imported("training").Recipe(batch=50, epochs=2, step=0.2, average=0.9)
     imported("private_cifar").learn(pictures(150, 32, 3, 50), recipe, epsilons=[8.0], runs=1, device="cpu", width=4)

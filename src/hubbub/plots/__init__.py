@@ -15,6 +15,7 @@ from hubbub.plots.losses import (
     tradeoff,
 )
 from hubbub.plots.models import accuracy_curve, cluster_centres, coefficients
+from hubbub.plots.votes import label_prices, vote_agreement, vote_gaps
 
 __all__ = [
     "CERTIFIED",
@@ -27,6 +28,7 @@ __all__ = [
     "cluster_centres",
     "coefficients",
     "composition_growth",
+    "label_prices",
     "membership_roc",
     "outcome_chances",
     "posterior",
@@ -37,5 +39,7 @@ __all__ = [
     "save",
     "side_by_side",
     "tradeoff",
+    "vote_agreement",
+    "vote_gaps",
     "writable",
 ]
