@@ -22,10 +22,23 @@ from queue import SimpleQueue
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from mutants import accounting, budgets, clusters, ledgers, losses, numbers, pages, risks, surveys, totals, trainings
+from mutants import (
+    accounting,
+    budgets,
+    clusters,
+    federations,
+    ledgers,
+    losses,
+    numbers,
+    pages,
+    risks,
+    surveys,
+    totals,
+    trainings,
+)
 from mutants.bug import ROOT, Bug
 
-ROOMS = (numbers, losses, budgets, accounting, ledgers, surveys, pages, totals, clusters, risks, trainings)
+ROOMS = (numbers, losses, budgets, accounting, ledgers, surveys, pages, totals, clusters, risks, trainings, federations)
 BUGS: list[Bug] = [bug for room in ROOMS for bug in room.BUGS]
 WORKERS = int(os.environ.get("CORES", "2"))
 NEEDED = 0.95

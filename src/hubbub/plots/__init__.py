@@ -14,7 +14,7 @@ from hubbub.plots.losses import (
     privacy_curve,
     tradeoff,
 )
-from hubbub.plots.models import accuracy_curve, cluster_centres, coefficients
+from hubbub.plots.models import accuracy_curve, cluster_centres, coefficients, training_curves
 
 __all__ = [
     "CERTIFIED",
@@ -37,5 +37,6 @@ __all__ = [
     "save",
     "side_by_side",
     "tradeoff",
+    "training_curves",
     "writable",
 ]

@@ -44,7 +44,7 @@ def chosen(seed: bytes, length: int, size: int) -> Integers:
 def _signs(seed: bytes, width: int) -> Floats:
     words = PublicBits(seed, "rotation").words(-(-width // 64))
     flips = np.unpackbits(words.astype("<u8").view(np.uint8))[:width]
-    return 1.0 - 2.0 * flips
+    return np.where(flips, -1.0, 1.0)
 
 
 def _hadamard(values: Floats) -> Floats:
