@@ -13,7 +13,8 @@ BUGS = [
         "every client's update gets noise of its own",
         "learning/federated/vectors.py",
         "    for part in parts:\n        total += part\n",
-        "    for part in parts:\n        total += Gaussian(RADIUS, sigma=Fraction(noise) * RADIUS).release(part, bits)\n",
+        "    for part in parts:\n"
+        "        total += Gaussian(RADIUS, sigma=Fraction(noise) * RADIUS).release(part, bits)\n",
         CENTRAL,
     ),
     Bug(
@@ -31,7 +32,7 @@ BUGS = [
         CENTRAL,
     ),
     Bug(
-        "adaptive clipping pays for no count",
+        "adaptive clipping of clients pays for no count",
         "learning/federated/central.py",
         "length, self.plan.sum_noise, self._bits)",
         "length, self.plan.noise, self._bits)",
@@ -52,7 +53,7 @@ BUGS = [
         CENTRAL,
     ),
     Bug(
-        "what is not finite is summed",
+        "updates that are not finite are summed",
         "learning/federated/vectors.py",
         "    if not np.isfinite(largest):",
         "    if largest == np.inf:",

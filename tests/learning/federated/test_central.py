@@ -12,7 +12,7 @@ from scipy.stats import kstest, norm
 from support import FALSE_ALARM, SeededBits
 
 from hubbub import Budget
-from hubbub.errors import BudgetExceeded, SessionClosed
+from hubbub.errors import BudgetExceeded, ParameterError, SessionClosed
 from hubbub.learning.federated import Central, CentralPlan, Compressing, Mask, Signs, Top
 from hubbub.learning.federated.vectors import RADIUS, clipped
 
@@ -131,6 +131,14 @@ def test_of_two_replies_of_one_client_the_first_counts() -> None:
     _, got = trained(plan(), 0.25, nodes=2, behave=twice)
     assert np.allclose(got, 2 * 0.25 / 4, atol=1e-5)
 
+    def changed(node: int, reply: Message) -> list[Message]:
+        other = Message(RecordDict({"arrays": ArrayRecord({"w": Array(np.zeros(4))})}), reply_to=reply)
+        other.metadata.__dict__.update(reply.metadata.__dict__)
+        return [reply, other] if node == 10 else [reply]
+
+    _, got = trained(plan(), 0.25, nodes=2, behave=changed)
+    assert np.allclose(got, 2 * 0.25 / 4, atol=1e-5)  # not the last, and not both
+
 
 def test_one_client_moves_the_sum_by_at_most_the_radius() -> None:
     rng = np.random.default_rng(0)
@@ -230,6 +238,12 @@ def test_bytes_that_nobody_packed_are_bounded(compression: Any, data: Any) -> No
     _, got = trained(plan(cohort=1.0), 0.0 if isinstance(compression, Mask | Top) else 0.1, 2, 100, behave,
                      compression=compression)  # fmt: skip
     assert np.linalg.norm(got) < 2.001
+
+
+def test_clients_are_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hubbub.learning.federated.course.PATIENCE", 0.3)
+    with pytest.raises(ParameterError, match="connected=3 clients have not come"):
+        trained(plan(), 0.1, nodes=2, connected=3)
 
 
 # nothing else leaves, and everything is paid

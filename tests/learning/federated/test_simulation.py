@@ -1,7 +1,5 @@
 """Flower's own simulation, on Ray: the three kinds of noise plug into a plain app."""
 
-import os
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,6 +8,7 @@ from flwr.app import Array, ArrayRecord, Message, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.serverapp import Grid, ServerApp
 from flwr.simulation import run_simulation
+from learning.federated.simulating import QUIET, workers
 
 from hubbub.learning.federated import (
     Central,
@@ -25,27 +24,8 @@ from hubbub.learning.federated import (
 )
 
 NODES = 4
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:Tip. In future versions of Ray:FutureWarning"),
-    pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning"),
-    pytest.mark.filterwarnings("ignore:subprocess [0-9]+ is still running:ResourceWarning"),
-]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def alone() -> Iterator[None]:
-    """No telemetry, and workers that find the tree under test."""
-    import ray
-
-    import hubbub
-
-    source = os.path.dirname(os.path.dirname(hubbub.__file__))  # noqa: PTH120
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FLWR_TELEMETRY_ENABLED", "0")
-        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        patch.setenv("PYTHONPATH", source)
-        yield
-    ray.shutdown()
+pytestmark = QUIET
+alone = pytest.fixture(autouse=True, scope="module")(workers)
 
 
 def simulated(strategy: Any, mod: Any) -> np.ndarray:

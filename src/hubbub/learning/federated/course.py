@@ -24,6 +24,8 @@ from hubbub.randomness.bits import SECURE, Bits
 
 SEED_WORDS = 4
 """Words in the public seed of a round."""
+PATIENCE = 600.0
+"""Seconds in which clients connect."""
 ARRAYS, CONFIG, UPDATE = "arrays", "config", "update"
 """Names of the records in messages."""
 
@@ -228,7 +230,10 @@ class Course(Strategy):
 
     def _nodes(self, grid: Grid) -> list[int]:
         """The connected clients, once they are as many as are waited for."""
+        end = time.monotonic() + PATIENCE
         while len(nodes := list(grid.get_node_ids())) < (self.connected if not self.asked else 0):
+            if time.monotonic() > end:
+                raise ParameterError("connected", self.connected, "clients have not come", "start them, then this")
             time.sleep(0.2)
         return nodes
 
