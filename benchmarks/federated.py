@@ -18,7 +18,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +29,12 @@ os.environ.setdefault("FLWR_TELEMETRY_ENABLED", "0")
 os.environ.setdefault("PYTHONPATH", os.pathsep.join(p for p in sys.path if p))
 
 from cohorts import Floats, client_app
-from flwr.app import Array, ArrayRecord, ConfigRecord, MetricRecord
+from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Message, MetricRecord, RecordDict
+from flwr.clientapp import ClientApp
 from flwr.serverapp import Grid, ServerApp
 from flwr.serverapp.strategy import FedAvgM
 from flwr.simulation import run_simulation
+from flwr.supercore.task_identity import TaskIdentity
 from report import write
 
 from hubbub.learning.federated import (
@@ -100,8 +102,29 @@ class Watched:
         return None
 
 
-def simulated(strategy: Any, told: dict[str, Any], mods: list[Any], folder: Path, test: Any) -> list[dict[str, Any]]:
-    """One training under Flower's simulation, on Ray."""
+class Here:
+    """A grid in this process, without Ray: the same apps, mods, messages and strategies, sooner."""
+
+    def __init__(self, app: ClientApp) -> None:
+        TaskIdentity.run_id, TaskIdentity.task_id, TaskIdentity.node_id = 1, 1, 1
+        self.app = app
+        self.contexts = {n: Context(1, n, {"partition-id": n - 1}, RecordDict(), {}) for n in range(1, CLIENTS + 1)}
+
+    def get_node_ids(self) -> list[int]:
+        return list(self.contexts)
+
+    def send_and_receive(self, messages: Iterable[Message], **_: Any) -> list[Message]:
+        found = []
+        for number, message in enumerate(messages):
+            message.metadata.__dict__["_message_id"] = str(number)
+            found.append(self.app(message, self.contexts[message.metadata.dst_node_id]))
+        return found
+
+
+def simulated(
+    strategy: Any, told: dict[str, Any], mods: list[Any], folder: Path, test: Any, here: bool
+) -> list[dict[str, Any]]:
+    """One training under Flower's simulation, on Ray, or on a grid in this process."""
     watched = Watched(*test, strategy)
     server = ServerApp()
 
@@ -111,6 +134,11 @@ def simulated(strategy: Any, told: dict[str, Any], mods: list[Any], folder: Path
         rounds = {"num_rounds": ROUNDS}
         strategy.start(grid, arrays, train_config=ConfigRecord(told), evaluate_fn=watched, timeout=600, **rounds)
 
+    if here:
+        arrays = ArrayRecord({"w": Array(np.zeros((FREQUENCIES**2 + 1, CLASSES), np.float32))})
+        grid: Any = Here(client_app(folder, mods))
+        strategy.start(grid, arrays, train_config=ConfigRecord(told), evaluate_fn=watched, num_rounds=ROUNDS)
+        return watched.found
     run_simulation(
         server_app=server,
         client_app=client_app(folder, mods),
@@ -227,6 +255,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data" / "mnist")
     parser.add_argument("--epsilon", type=float, default=EPSILON)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--here", action="store_true", help="on a grid in this process, for many repeats")
     parser.add_argument("--modes", nargs="*", help="words that occur in the modes wanted")
     options = parser.parse_args()
     EPSILON = options.epsilon
@@ -247,7 +276,7 @@ def main() -> None:
             began, runs = time.perf_counter(), []
             for _ in range(1 if mode.startswith("no noise") else options.repeats):
                 strategy, told, mods, loss = make()
-                curve = simulated(strategy, told, mods, Path(place), test)
+                curve = simulated(strategy, told, mods, Path(place), test, options.here)
                 sent = curve[-1]["bytes"]
                 asked = sum(getattr(strategy, "asked", {}).values())
                 runs.append({
@@ -257,7 +286,8 @@ def main() -> None:
             rows.append(summed_up(mode, runs, time.perf_counter() - began))
             brief = {k: rows[-1][k] for k in ("mode", "runs", "bytes", "seconds")}
             print(json.dumps(brief), file=sys.stderr, flush=True)
-    write(f"federated-{options.data.name}", rows, table(rows))
+    name = f"federated-{options.data.name}" + ("-here" if options.here else "")
+    write(name, rows, table(rows))
 
 
 if __name__ == "__main__":

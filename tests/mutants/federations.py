@@ -131,6 +131,21 @@ BUGS = [
         PLAN + LOCAL,
     ),
     Bug(
+        "noise by the classical formula, for any epsilon",
+        "learning/federated/plan.py",
+        "        return made(noise=calibrate(loss, epsilon=epsilon, delta=delta, low=low, high=high), **rest)",
+        "        sigma = math.sqrt(2 * rest['rounds'] * math.log(1.25 / float(delta))) / float(epsilon)\n"
+        "        return made(noise=min(max(low, 2 * sigma), high), **rest)",
+        PLAN,
+    ),
+    Bug(
+        "reports are longer than what is paid for",
+        "learning/federated/local.py",
+        "steps = clipped(part, self.plan.clip).steps",
+        "steps = 2 * clipped(part, self.plan.clip).steps",
+        LOCAL,
+    ),
+    Bug(
         "local noise for one clip norm",
         "learning/federated/local.py",
         "noise = Fraction(self.plan.noise) * RADIUS",

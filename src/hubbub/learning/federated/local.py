@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -31,7 +32,7 @@ STATE = "hubbub"
 """The record of a client's context that remembers rounds where no journal is given."""
 
 
-class Guard:
+class Guard(ABC):
     """What mods of clients that trust nobody share: rounds are counted first, and nothing but an update leaves.
 
     ``journal`` says where to count: a file, or a function of the context that names one (for simulations, in which one
@@ -67,8 +68,9 @@ class Guard:
             change = np.zeros(length)
         return answered(message, self._report(change, message, context, seed))
 
+    @abstractmethod
     def _report(self, change: Floats, message: Message, context: Context, seed: bytes) -> bytes:
-        raise NotImplementedError
+        """What leaves: private, whatever the change is."""
 
     def _count(self, context: Context) -> None:
         """Counts this round before it begins; refuses one beyond the plan."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from fractions import Fraction
@@ -28,15 +29,15 @@ LEAST_SHARE = Fraction(1, 2)
 """The least variance of the noise in one share."""
 
 
-class Priced:
+class Priced(ABC):
     """What plans have in common: JSON, the price of the whole, and a noise that is found rather than given."""
 
     rounds: int
     tag: ClassVar[str]
 
+    @abstractmethod
     def spent(self, rounds: int) -> Loss:
         """What so many rounds cost, every round's result being seen."""
-        raise NotImplementedError
 
     @property
     def loss(self) -> Loss:
