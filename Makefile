@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PEERS := .venv-peers
 CORES ?= 2
 
-.PHONY: audit demo test test-long mutants reference crash screenshots lint format claims docs pictures bench bench-queries bench-learning bench-curator bench-sgd clean
+.PHONY: audit demo test test-long mutants reference crash screenshots lint format claims docs pictures bench bench-queries bench-learning bench-curator bench-federated bench-sgd clean
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -99,6 +99,9 @@ bench-learning:  ## models against diffprivlib's and plain ones, on the data of 
 
 bench-sgd: $(VENV)/installed  ## DP-SGD against plain SGD and Opacus, on the GPU if there is one (Opacus where it is installed beside)
 	$(BIN)/python benchmarks/dpsgd.py
+
+bench-federated: $(VENV)/installed  ## central, local and distributed noise under Flower's simulation, on the data of ../shared/data (an hour)
+	$(BIN)/python benchmarks/federated.py
 
 bench-curator: $(VENV)/installed $(VENV)/system  ## charges and requests a second, and what time tells of rows (hours: be alone on the machine)
 	$(BIN)/python benchmarks/ledger.py

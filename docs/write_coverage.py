@@ -211,8 +211,9 @@ L7: teachers who vote
   tests: test_failing_numbers_end_at_the_price_for_all_votes test_laws_of_winners_and_ties test_never_below_the_exact_divergence
   pages: pate.md
 L8: federated learning
-  names: Gaussian RandomizedResponse
-  tests: test_estimates_are_unbiased_and_intervals_hold
+  names: learning.federated.Central learning.federated.Local learning.federated.Distributed
+  tests: test_noise_is_drawn_once_and_has_its_law test_the_price_is_for_any_data_in_place_of_any test_sums_of_shares_are_sums_of_clipped_vectors
+  pages: federated.md
 # Attacks and audits
 A1: differencing
   names: attacks.difference attacks.single_out

@@ -22,6 +22,7 @@ ROOMS = {
     "hubbub.learning": "models",
     "hubbub.learning.sgd": "DP-SGD",
     "hubbub.learning.pate": "teachers who vote",
+    "hubbub.learning.federated": "training on clients",
     "hubbub.attacks": "what answers give away",
     "hubbub.audit": "doubting claims",
     "hubbub.plots": "pictures",

@@ -49,6 +49,8 @@ HEAVY = {
     "rich",
     "sklearn",
     "torch",
+    "flwr",
+    "ray",
     "vl_convert",
 }
 

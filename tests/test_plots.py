@@ -302,3 +302,19 @@ def test_pictures_of_models_show_what_was_released() -> None:
     ):
         with pytest.raises(ParameterError):
             wrong()
+
+
+def test_training_curves_are_drawn_against_what_was_asked_for() -> None:
+    rows = [
+        {"method": m, "round": k, "epsilon": k / 2, "bytes": 100 * k, "accuracy": k / 9} for m in "ab" for k in (1, 2)
+    ]
+    for by, title in (("round", "rounds"), ("epsilon", "epsilon so far"), ("bytes", "bytes sent by clients")):
+        chart = plots.training_curves(rows, by=by).to_dict()
+        assert chart["encoding"]["x"]["title"] == title
+        assert len(chart["data"]["values"]) == 4
+    assert (
+        len(plots.training_curves([*rows, {"method": "c", "bytes": None}], by="bytes").to_dict()["data"]["values"]) == 4
+    )
+    for wrong in (lambda: plots.training_curves([]), lambda: plots.training_curves(rows, by="time")):
+        with pytest.raises(ParameterError):
+            wrong()

@@ -26,6 +26,7 @@ from mutants import (
     accounting,
     budgets,
     clusters,
+    federations,
     ledgers,
     losses,
     numbers,
@@ -38,7 +39,21 @@ from mutants import (
 )
 from mutants.bug import ROOT, Bug
 
-ROOMS = (numbers, losses, budgets, accounting, ledgers, surveys, pages, totals, clusters, risks, trainings, teachers)
+ROOMS = (
+    numbers,
+    losses,
+    budgets,
+    accounting,
+    ledgers,
+    surveys,
+    pages,
+    totals,
+    clusters,
+    risks,
+    trainings,
+    teachers,
+    federations,
+)
 BUGS: list[Bug] = [bug for room in ROOMS for bug in room.BUGS]
 WORKERS = int(os.environ.get("CORES", "2"))
 NEEDED = 0.95

@@ -25,6 +25,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "server": ("fastapi", "httpx", "jinja2", "psycopg", "python_multipart", "sqlalchemy", "uvicorn"),
     "learn": ("sklearn",),
     "torch": ("torch",),
+    "federated": ("flwr", "ray"),
 }
 """The modules each extra brings, for what it is named after."""
 FOR = {
@@ -36,6 +37,7 @@ FOR = {
     "server": "the curator and its client",
     "learn": "models",
     "torch": "deep learning",
+    "federated": "training on clients",
 }
 OLDEST = (3, 11)
 

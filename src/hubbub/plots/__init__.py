@@ -14,7 +14,7 @@ from hubbub.plots.losses import (
     privacy_curve,
     tradeoff,
 )
-from hubbub.plots.models import accuracy_curve, cluster_centres, coefficients
+from hubbub.plots.models import accuracy_curve, cluster_centres, coefficients, training_curves
 from hubbub.plots.votes import label_prices, vote_agreement, vote_gaps
 
 __all__ = [
@@ -39,6 +39,7 @@ __all__ = [
     "save",
     "side_by_side",
     "tradeoff",
+    "training_curves",
     "vote_agreement",
     "vote_gaps",
     "writable",

@@ -50,6 +50,42 @@ def accuracy_curve(found: Sequence[Mapping[str, Any]], *, ceiling: float | None 
     return chart
 
 
+AXES = {"round": "rounds", "epsilon": "epsilon so far", "bytes": "bytes sent by clients"}
+
+
+def training_curves(found: Sequence[Mapping[str, Any]], *, by: str = "round") -> altair.Chart:
+    """Accuracy while training, one line a ``method``, against rounds, the price so far or the bytes sent so far.
+
+    Each row has ``method``, ``accuracy`` and what it is drawn against: ``by`` is "round", "epsilon" or "bytes".
+    """
+    alt = altair_module()
+    if by not in AXES:
+        raise ParameterError("by", by, f"must be one of {', '.join(AXES)}")
+    rows = [dict(row) for row in found if row.get(by) is not None]
+    if not rows:
+        raise ParameterError("found", "nothing", f"must have one row or more with {by}")
+    names = list(dict.fromkeys(row["method"] for row in rows))
+    scale = {"type": "log"} if by == "bytes" else {"zero": True}
+    colour = alt.Color(
+        "method:N",
+        title=None,
+        legend=legend() if len(names) > 1 else None,
+        scale={"domain": names, "range": [SERIES[k % len(SERIES)] for k in range(len(names))]},
+    )
+    chart: altair.Chart = (
+        alt.Chart(alt.Data(values=rows))
+        .mark_line(strokeWidth=2, point=True)
+        .encode(
+            x=alt.X(f"{by}:Q", title=AXES[by], scale=scale),
+            y=alt.Y("accuracy:Q", title="accuracy", scale={"zero": False}, axis={"format": "%"}),
+            color=colour,
+            order=alt.Order("round:Q"),
+        )
+        .properties(width=460, height=300, title=alt.Title("Accuracy while training", anchor="start"))
+    )
+    return chart
+
+
 def coefficients(names: Sequence[str], values: Sequence[float], noise: float) -> altair.LayerChart:
     """Released weights, each with the spread of the noise in it."""
     alt = altair_module()

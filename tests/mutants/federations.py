@@ -1,0 +1,253 @@
+"""Planted bugs of federated learning."""
+
+from mutants.bug import Bug
+
+PLAN = ("tests/learning/federated/test_plan.py",)
+CENTRAL = ("tests/learning/federated/test_central.py",)
+LOCAL = ("tests/learning/federated/test_local.py",)
+DISTRIBUTED = ("tests/learning/federated/test_distributed.py",)
+RESTART = ("tests/learning/federated/test_restart.py",)
+
+BUGS = [
+    Bug(
+        "every client's update gets noise of its own",
+        "learning/federated/vectors.py",
+        "    for part in parts:\n        total += part\n",
+        "    for part in parts:\n"
+        "        total += Gaussian(RADIUS, sigma=Fraction(noise) * RADIUS).release(part, bits)\n",
+        CENTRAL,
+    ),
+    Bug(
+        "sums are divided by the cohort that answered",
+        "learning/federated/central.py",
+        "return total.astype(np.float64) * (step / self.plan.cohort)",
+        "return total.astype(np.float64) * (step / max(1, len(vectors)))",
+        CENTRAL,
+    ),
+    Bug(
+        "noise does not grow with the clip norm",
+        "learning/federated/central.py",
+        "        step = self.clip / RADIUS\n",
+        "        step = 1 / RADIUS\n",
+        CENTRAL,
+    ),
+    Bug(
+        "adaptive clipping of clients pays for no count",
+        "learning/federated/central.py",
+        "length, self.plan.sum_noise, self._bits)",
+        "length, self.plan.noise, self._bits)",
+        CENTRAL,
+    ),
+    Bug(
+        "the count has half its noise",
+        "learning/federated/central.py",
+        "noise = 2 * Fraction(self.plan.count_noise)",
+        "noise = Fraction(self.plan.count_noise)",
+        CENTRAL,
+    ),
+    Bug(
+        "updates are not clipped",
+        "learning/federated/vectors.py",
+        "    factor = min(whole, SLACK / length)\n",
+        "    factor = whole\n",
+        CENTRAL,
+    ),
+    Bug(
+        "updates that are not finite are summed",
+        "learning/federated/vectors.py",
+        "    if not np.isfinite(largest):",
+        "    if largest == np.inf:",
+        CENTRAL,
+    ),
+    Bug(
+        "a client counts as often as it answers",
+        "learning/federated/course.py",
+        "and node not in contents and reply",
+        "and reply",
+        CENTRAL,
+    ),
+    Bug(
+        "whoever answers counts",
+        "learning/federated/course.py",
+        "if node in self._invited and node not in contents",
+        "if node not in contents",
+        CENTRAL,
+    ),
+    Bug(
+        "clients that left are replaced",
+        "learning/federated/central.py",
+        "            del self._registered[self.plan.clients :]\n",
+        "            self._registered = list(nodes)\n",
+        CENTRAL,
+    ),
+    Bug(
+        "the same clients every round",
+        "learning/federated/central.py",
+        "drawn = [self._registered[i] for i in permutation(len(self._registered), self._bits)[:size]]",
+        "drawn = self._registered[:size]",
+        CENTRAL,
+    ),
+    Bug(
+        "empty cohorts do not step",
+        "learning/federated/central.py",
+        "        wholes = [clipped(vector, self.clip) for vector in vectors]\n",
+        "        wholes = [clipped(vector, self.clip) for vector in vectors]\n"
+        "        if not wholes:\n            return np.zeros(length)\n",
+        CENTRAL,
+    ),
+    Bug(
+        "metrics of clients are passed on",
+        "learning/federated/course.py",
+        '        price = MetricRecord({"epsilon": self.epsilon()',
+        '        price = MetricRecord({"answers": len(contents), "epsilon": self.epsilon()',
+        CENTRAL,
+    ),
+    Bug(
+        "fixed cohorts move by one clip norm",
+        "learning/federated/plan.py",
+        'return GaussianDP(nudged_up(2 / self.noise), "replace").subsample(',
+        'return GaussianDP(nudged_up(1 / self.noise), "replace").subsample(',
+        PLAN,
+    ),
+    Bug(
+        "replacing a client moves everybody's sum by one clip norm",
+        "learning/federated/plan.py",
+        '            reach = 1 if self.neighbours == "add-remove" else 2\n            return GaussianDP',
+        "            reach = 1\n            return GaussianDP",
+        PLAN,
+    ),
+    Bug(
+        "the count of adaptive clipping is free",
+        "learning/federated/plan.py",
+        "left = 1 / Fraction(self.noise) ** 2 - 1 / (4 * Fraction(self.count_noise) ** 2)",
+        "left = 1 / Fraction(self.noise) ** 2",
+        PLAN + CENTRAL,
+    ),
+    Bug(
+        "local reports move by one clip norm",
+        "learning/federated/plan.py",
+        'return GaussianDP(nudged_up(2 / self.noise), "replace") * rounds if rounds',
+        'return GaussianDP(nudged_up(1 / self.noise), "replace") * rounds if rounds',
+        PLAN + LOCAL,
+    ),
+    Bug(
+        "noise by the classical formula, for any epsilon",
+        "learning/federated/plan.py",
+        "        return made(noise=calibrate(loss, epsilon=epsilon, delta=delta, low=low, high=high), **rest)",
+        "        sigma = math.sqrt(2 * rest['rounds'] * math.log(1.25 / float(delta))) / float(epsilon)\n"
+        "        return made(noise=min(max(low, 2 * sigma), high), **rest)",
+        PLAN,
+    ),
+    Bug(
+        "reports are longer than what is paid for",
+        "learning/federated/local.py",
+        "steps = clipped(part, self.plan.clip).steps",
+        "steps = 2 * clipped(part, self.plan.clip).steps",
+        LOCAL,
+    ),
+    Bug(
+        "local noise for one clip norm",
+        "learning/federated/local.py",
+        "noise = Fraction(self.plan.noise) * RADIUS",
+        "noise = Fraction(self.plan.noise) * RADIUS / 2",
+        LOCAL,
+    ),
+    Bug(
+        "an app that fails says so",
+        "learning/federated/local.py",
+        "        except Exception:  # what went wrong is private: it counts as no change\n            change",
+        "        except ZeroDivisionError:\n            change",
+        LOCAL,
+    ),
+    Bug(
+        "evaluations leave as they are",
+        "learning/federated/local.py",
+        'return Message(Error(REFUSED, "only training is private here"), reply_to=message)',
+        "return call_next(message, context)",
+        LOCAL,
+    ),
+    Bug(
+        "clients answer for ever",
+        "learning/federated/local.py",
+        "        if known >= self._course.rounds:",
+        "        if known >= 100 * self._course.rounds:",
+        LOCAL,
+    ),
+    Bug(
+        "rounds of a client are forgotten",
+        "learning/federated/local.py",
+        "            journal.reserve(known + 1)\n",
+        "            journal.reserve(known)\n",
+        LOCAL,
+    ),
+    Bug(
+        "shares have too little noise",
+        "learning/federated/plan.py",
+        "wanted = Fraction(self.noise) ** 2 * self.radius_squared / self.honest",
+        "wanted = Fraction(self.noise) ** 2 * self.radius_squared / self.clients",
+        DISTRIBUTED,
+    ),
+    Bug(
+        "rounding may be as long as it likes",
+        "learning/federated/distributed.py",
+        "        if int(np.dot(found, found)) <= radius_squared:",
+        "        if int(np.dot(found, found)) >= 0:",
+        DISTRIBUTED,
+    ),
+    Bug(
+        "few answers are enough",
+        "learning/federated/distributed.py",
+        "if len(shares) < max(self.plan.needed, self._keyed):",
+        "if not shares:",
+        DISTRIBUTED,
+    ),
+    Bug(
+        "shares leave without their masks",
+        "learning/federated/distributed.py",
+        "share = np.add(share, mask_of(private, keys, seed, self.plan))",
+        "mask_of(private, keys, seed, self.plan)",
+        DISTRIBUTED,
+    ),
+    Bug(
+        "a key may be listed twice",
+        "learning/federated/masking.py",
+        "if len(set(keys)) != len(keys) or len(keys) < plan.needed or",
+        "if len(keys) < plan.needed or",
+        DISTRIBUTED,
+    ),
+    Bug(
+        "a sum of discrete Gaussians is one, always",
+        "learning/federated/closeness.py",
+        "        total += (math.log1p(rest) - math.log1p(-rest)) * (1 + 2.0**-40)\n",
+        "",
+        DISTRIBUTED,
+    ),
+    Bug(
+        "the sums' distance counts once",
+        "learning/federated/closeness.py",
+        "        total += (math.log1p(rest) - math.log1p(-rest)) * (1 + 2.0**-40)\n",
+        "        total += math.log1p(rest) / 4\n",
+        DISTRIBUTED,
+    ),
+    Bug(
+        "rounds are counted when they end",
+        "learning/federated/course.py",
+        "        if self._journal:\n            self._journal.reserve(self._round)\n",
+        "        if self._journal:\n            self._journal.reserve(self._round - 1)\n",
+        RESTART,
+    ),
+    Bug(
+        "every restart is a fresh training",
+        "learning/federated/course.py",
+        "self.rounds = self._journal.rounds if self._journal else 0",
+        "self.rounds = 0",
+        RESTART,
+    ),
+    Bug(
+        "the budget is charged for a round alone",
+        "learning/federated/course.py",
+        "self.budget.spend(self._course.loss,",
+        "self.budget.spend(self._course.spent(1),",
+        CENTRAL,
+    ),
+]
