@@ -208,11 +208,11 @@ L6: private predictions against a private model
   pages: learning.md
 L7: teachers who vote
   names: learning.pate.PATE learning.pate.LaplaceMax learning.pate.GaussianMax learning.pate.Confident
-  tests: test_failing_numbers_end_at_the_price_for_all_votes test_laws_of_winners_and_ties test_never_below_the_exact_divergence
+  tests: test_laws_of_winners_and_ties test_never_below_the_exact_divergence
   pages: pate.md
 L8: federated learning
   names: learning.federated.Central learning.federated.Local learning.federated.Distributed
-  tests: test_noise_is_drawn_once_and_has_its_law test_the_price_is_for_any_data_in_place_of_any test_sums_of_shares_are_sums_of_clipped_vectors
+  tests: test_noise_is_drawn_once_and_has_its_law test_sums_of_shares_are_sums_of_clipped_vectors
   pages: federated.md
 # Attacks and audits
 A1: differencing
