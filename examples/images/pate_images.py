@@ -37,6 +37,7 @@ import hubbub as hb
 from hubbub.learning.pate import PATE, GaussianMax, most_answers, spread
 
 DELTA = 1e-5
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 COMPONENTS = 200
 """Columns of a row: so many features, then the picture's values."""
 HELD_BACK = 1000
@@ -44,8 +45,9 @@ HELD_BACK = 1000
 
 def features(pictures: Tensor) -> Tensor:
     """Scattering coefficients, each group of channels brought to mean 0 and variance 1 in every picture alone."""
-    made = Scattering(pictures.shape[-1])
-    return torch.cat([functional.group_norm(made(part), 9).flatten(1).half() for part in pictures.split(1000)])
+    made = Scattering(pictures.shape[-1], DEVICE)
+    parts = [functional.group_norm(made(part), 9).flatten(1).half().cpu() for part in pictures.split(1000)]
+    return torch.cat(parts)
 
 
 def components(private: Tensor, public: Tensor) -> tuple[np.ndarray, np.ndarray]:
@@ -90,7 +92,8 @@ def network() -> nn.Sequential:
 class PictureStudent(ClassifierMixin, BaseEstimator):
     """Learns from rows most of which are marked -1: labels spread by likeness, then a network on the ``surest`` ones.
 
-    What it says of its rows, changed at random, is believed in the next round.
+    What it says of its rows, changed at random, is believed in the next round; in the last, ``networks`` are trained,
+    and their chances averaged.
     """
 
     def __init__(
@@ -99,11 +102,13 @@ class PictureStudent(ClassifierMixin, BaseEstimator):
         epochs: int = 10,
         neighbours: int = 10,
         mirror: bool = False,
+        networks: int = 3,
     ) -> None:
         self.surest = surest
         self.epochs = epochs
         self.neighbours = neighbours
         self.mirror = mirror
+        self.networks = networks
 
     def fit(self, X: Any, y: Any) -> PictureStudent:  # noqa: N803
         """Trains on features and pictures."""
@@ -115,24 +120,24 @@ class PictureStudent(ClassifierMixin, BaseEstimator):
         self.classes_ = spreading.classes_
         chances = torch.as_tensor(np.nan_to_num(spreading.label_distributions_))
         pictures = self._pictures(X)
-        for share in self.surest:
+        for i, share in enumerate(self.surest, 1):
             best = chances.topk(2, dim=1)
             sure = (best.values[:, 0] - best.values[:, 1]).argsort(descending=True)[: int(share * len(pictures))]
             believed = torch.as_tensor(self.classes_)[best.indices[:, 0]]
-            self.network_ = self._trained(pictures[sure], believed[sure])
-            with torch.no_grad():
-                views = [self._scores(changed(pictures, self.mirror)).softmax(1) for _ in range(4)]
-            chances = torch.stack(views).mean(0)[:, torch.as_tensor(self.classes_)]
+            several = self.networks if i == len(self.surest) else 1
+            self.networks_ = [self._trained(pictures[sure], believed[sure]) for _ in range(several)]
+            chances = self._chances(pictures, views=4)[:, torch.as_tensor(self.classes_)]
         return self
 
     def _trained(self, pictures: Tensor, believed: Tensor) -> nn.Sequential:
-        made, size = network(), 100
+        made, size = network().to(DEVICE), 100
         steps = torch.optim.Adam(made.parameters(), lr=2e-3)
         pace = torch.optim.lr_scheduler.OneCycleLR(steps, 4e-3, total_steps=self.epochs * -(-len(pictures) // size))
         for _ in range(self.epochs):
             for part in torch.randperm(len(pictures)).split(size):
                 steps.zero_grad()
-                functional.cross_entropy(made(changed(pictures[part], self.mirror)), believed[part]).backward()
+                seen = changed(pictures[part], self.mirror).to(DEVICE)
+                functional.cross_entropy(made(seen), believed[part].to(DEVICE)).backward()
                 steps.step()
                 pace.step()
         return made.eval()
@@ -140,17 +145,18 @@ class PictureStudent(ClassifierMixin, BaseEstimator):
     def _pictures(self, rows: Any) -> Tensor:
         return torch.as_tensor(np.asarray(rows[:, COMPONENTS:], np.float32)).reshape(-1, 1, 28, 28)
 
-    def _scores(self, pictures: Tensor) -> Tensor:
-        return torch.cat([self.network_(part) for part in pictures.split(1000)])
-
     @torch.no_grad()
+    def _chances(self, pictures: Tensor, views: int) -> Tensor:
+        """Of every class, averaged over networks and ways to see a picture."""
+        seen = [changed(pictures, self.mirror).split(1000) for _ in range(views)]
+        found = [torch.cat([n(part.to(DEVICE)).softmax(1).cpu() for part in v]) for v in seen for n in self.networks_]
+        return torch.stack(found).mean(0)
+
     def predict(self, X: Any) -> np.ndarray:  # noqa: N803
         """The likeliest class of every picture, seen in sixteen ways that are always the same."""
-        pictures = self._pictures(X)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
-            views = [self._scores(changed(pictures, self.mirror)).softmax(1) for _ in range(16)]
-        return torch.stack(views).mean(0).argmax(1).numpy()
+            return self._chances(self._pictures(X), views=16).argmax(1).numpy()
 
 
 STUDENTS = {
