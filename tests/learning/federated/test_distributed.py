@@ -178,7 +178,9 @@ def test_lists_of_keys_that_could_single_out_are_refused() -> None:
     stated = plan()
     private, public = fresh_key()
     others = [fresh_key()[1] for _ in range(3)]
-    for keys in (others, [public], [public, others[0]], [public, others[0], others[0]], [public, public, *others]):
+    twin = others[0][:31] + bytes([others[0][31] | 128])  # the same point in another encoding
+    some = (others, [public], [public, others[0]], [public, others[0], others[0]], [public, public, *others])
+    for keys in (*some, [public, *others, twin]):
         with pytest.raises(ParameterError, match="keys"):
             mask_of(private, keys, b"", stated)
 

@@ -14,6 +14,7 @@ from hubbub import Budget
 from hubbub.errors import ParameterError
 from hubbub.learning.federated import Local, LocalNoise, LocalPlan, Signs, Top
 from hubbub.learning.federated.compression import Whole
+from hubbub.learning.federated.local import Shape
 
 MANY = 60_000
 
@@ -100,6 +101,39 @@ def test_a_clients_budget_pays_before_training() -> None:
     enough = Budget(epsilon=50, delta=1e-5, neighbours="replace")
     Local(stated).start(Here(app_of(adding(0.1), LocalNoise(stated, budget=enough)), 1), model())
     assert [r.loss for r in enough.receipts] == [stated.loss]
+
+
+def test_every_run_of_a_client_without_a_journal_is_paid() -> None:
+    stated, budget = LocalPlan(rounds=2, noise=4.0), Budget(epsilon=1e6, delta=1e-5, neighbours="replace")
+    app = app_of(adding(0.1), LocalNoise(stated, budget=budget))
+    for _ in range(3):
+        Local(stated).start(Here(app, 1), model())
+    assert [r.loss for r in budget.receipts] == [stated.loss] * 3
+
+
+def test_no_data_have_no_sign() -> None:
+    assert not Shape(1, True, None).part(np.zeros(4), b"").any()
+
+
+@pytest.mark.parametrize("value", [0.0, 1e-200])
+def test_what_an_app_does_to_numpy_loses_no_report(value: float) -> None:
+    def train(w: Any, _: Any) -> Any:
+        np.seterr(all="raise")
+        return w + np.array([1, value, 0, 0])
+
+    with np.errstate():
+        grid = Here(app_of(train, LocalNoise(LocalPlan(rounds=1, noise=4.0))), 1)
+        Local(LocalPlan(rounds=1, noise=4.0)).start(grid, model(), 1)
+    assert [r.has_content() for r in grid.replies] == [True]
+
+
+def test_an_app_that_leaves_reports_all_the_same() -> None:
+    def train(*_: Any) -> Any:
+        raise SystemExit(1)
+
+    grid = Here(app_of(train, LocalNoise(LocalPlan(rounds=1, noise=4.0))), 1)
+    Local(LocalPlan(rounds=1, noise=4.0)).start(grid, model(), 1)
+    assert [r.has_content() for r in grid.replies] == [True]
 
 
 def test_other_messages_are_refused_before_the_app_sees_them() -> None:

@@ -9,7 +9,7 @@ from learning.federated.toys import Here, adding, app_of, model
 from support import SeededBits
 
 from hubbub import Budget
-from hubbub.errors import ParameterError
+from hubbub.errors import ParameterError, SessionClosed
 from hubbub.learning.federated import Central, CentralPlan
 from hubbub.learning.federated.course import Course
 
@@ -82,3 +82,31 @@ def test_a_journal_of_another_plan_or_of_none_is_refused(tmp_path: Path) -> None
     (tmp_path / "k").write_text("{")
     with pytest.raises(ParameterError, match="not a journal"):
         Central(PLAN, journal=tmp_path / "k")
+
+
+def test_two_servers_of_one_journal_do_not_both_count(tmp_path: Path) -> None:
+    strategies = [Central(PLAN, journal=tmp_path / "j", bits=SeededBits(1)) for _ in range(2)]
+    strategies[0].start(Here(app_of(adding([0.1, 0, 0, 0])), 2), model(), 5)
+    with pytest.raises(SessionClosed, match="meanwhile"):
+        strategies[1].start(Here(app_of(adding([0.1, 0, 0, 0])), 2), model(), 1)
+    assert Central(PLAN, journal=tmp_path / "j").rounds == 5
+
+
+def test_rounds_that_nobody_paid_for_are_charged_later(tmp_path: Path) -> None:
+    start(tmp_path / "j", 1)
+    budget = Budget(epsilon=1e9, delta=1e-5)
+    start(tmp_path / "j", 1, budget=budget)
+    start(tmp_path / "j", budget=budget)
+    assert [r.loss for r in budget.receipts] == [PLAN.loss]
+
+
+def test_a_model_without_its_journal_is_not_taken_up(tmp_path: Path) -> None:
+    start(tmp_path / "j")
+    (tmp_path / "j").unlink()
+    seen = []
+    other = CentralPlan(rounds=1, rate=1.0, noise=1e3, cohort=2.0)
+    strategy = Central(other, journal=tmp_path / "j", bits=SeededBits(1))
+    strategy.start(
+        Here(app_of(adding([0.1, 0, 0, 0])), 2), model(), evaluate_fn=lambda _, a: seen.append(a["w"].numpy())
+    )
+    assert np.array_equal(seen[0], np.zeros(4))

@@ -300,6 +300,14 @@ def test_a_journal_counts_ahead(tmp_path: Path) -> None:
     assert Journal(tmp_path / "steps", stated).steps == 40
 
 
+def test_two_runs_of_one_journal_do_not_both_count(tmp_path: Path) -> None:
+    one, other = (made(plan=plan(steps=40), journal=tmp_path / "steps") for _ in range(2))
+    one.step(Batch([]))
+    with pytest.raises(SessionClosed, match="meanwhile"):
+        other.step(Batch([]))
+    assert Journal(tmp_path / "steps", plan(steps=40)).steps == AHEAD
+
+
 def test_journals_of_others_are_refused(tmp_path: Path) -> None:
     made(journal=tmp_path / "steps").step(Batch([]))
     with pytest.raises(ParameterError, match="another plan"):

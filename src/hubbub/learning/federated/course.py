@@ -146,7 +146,7 @@ class Course(Strategy):
         for name, value in self._instructions().items():
             told[name] = value
         content = RecordDict({ARRAYS: arrays, CONFIG: told})
-        self._invited = set(self._cohort(sorted(nodes)))
+        self._invited = set(self._cohort(sorted(set(nodes))))
         for node in self._invited:
             self.asked[node] = self.asked.get(node, 0) + 1
         self.sent += len(self._invited) * _bytes(content)
@@ -221,9 +221,8 @@ class Course(Strategy):
     # durability
 
     def _pay(self) -> None:
-        if not self._paid:
-            if self.budget is not None:
-                self.budget.spend(self._course.loss, note=f"federated training, {self._course.tag} noise")
+        if self.budget is not None and not self._paid:
+            self.budget.spend(self._course.loss, note=f"federated training, {self._course.tag} noise")
             self._paid = True
             if self._journal:
                 self._journal.pay()

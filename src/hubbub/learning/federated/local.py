@@ -49,7 +49,6 @@ class Guard(ABC):
         bits: Bits = SECURE,
     ) -> None:
         self._course, self._where, self._budget, self._bits = plan, journal, budget, bits
-        self._paid = False
 
     def __call__(self, message: Message, context: Context, call_next: ClientAppCallable) -> Message:
         """A private reply to a request to train; all other requests are refused."""
@@ -64,9 +63,11 @@ class Guard(ABC):
         try:
             reply = call_next(message, context)
             change = changes(next(iter(reply.content.array_records.values())), sent)
-        except Exception:  # what went wrong is private: it counts as no change
+        except (Exception, SystemExit):  # what went wrong is private: it counts as no change
             change = np.zeros(length)
-        return answered(message, self._report(change, message, context, seed))
+        with np.errstate(all="ignore"):  # whatever the app has set
+            report = self._report(change, message, context, seed)
+        return answered(message, report)
 
     @abstractmethod
     def _report(self, change: Floats, message: Message, context: Context, seed: bytes) -> bytes:
@@ -80,14 +81,15 @@ class Guard(ABC):
         known = journal.rounds if journal else int(state["rounds"])  # type: ignore[arg-type]
         if known >= self._course.rounds:
             raise SessionClosed(f"All {self._course.rounds} rounds of this client's plan are taken.")
-        if self._budget is not None and not (self._paid or (journal and journal.paid)):
+        paid = journal.paid if journal else bool(state.get("paid"))
+        if self._budget is not None and not paid:
             self._budget.spend(self._course.loss, note=f"federated training, {self._course.tag} noise")
-            self._paid = True
+            paid = True
             if journal:
                 journal.pay()
         if journal:
             journal.reserve(known + 1)
-        context.state.config_records[STATE] = ConfigRecord({"rounds": known + 1})
+        context.state.config_records[STATE] = ConfigRecord({"rounds": known + 1, "paid": paid})
 
 
 class LocalNoise(Guard):
@@ -138,7 +140,7 @@ class Shape:
     def part(self, change: Floats, seed: bytes) -> Floats:
         """The coordinates, or their signs, of length 1."""
         part = change[chosen(seed, len(change), self.size(len(change)))] if self.mask < 1 else change
-        return np.where(part < 0, -1.0, 1.0) if self.signs else part
+        return np.sign(part) if self.signs else part
 
     def spread(self, data: bytes, length: int, seed: bytes) -> Floats:
         """A report as a vector of all coordinates; ValueError for what is none."""
@@ -186,7 +188,10 @@ class Local(Course):
 
     @property
     def loss(self) -> Loss:
-        """What the rounds so far tell of the client that was asked most often (all of them, after a restart)."""
+        """What the rounds so far tell of the node that was asked most often (all of them, after a restart).
+
+        A client that comes back as another node counts for itself: what its own journal says holds.
+        """
         return self.plan.spent(self.rounds if self._journal else max(self.asked.values(), default=0))
 
     def loss_of(self, node: int) -> Loss:

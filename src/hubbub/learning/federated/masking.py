@@ -33,7 +33,8 @@ def mask_of(private: bytes, keys: Sequence[bytes], seed: bytes, plan: Distribute
     """
     own = X25519PrivateKey.from_private_bytes(private)
     public = own.public_key().public_bytes_raw()
-    if len(set(keys)) != len(keys) or len(keys) < plan.needed or public not in keys:
+    points = {int.from_bytes(key, "little") % (1 << 255) % (2**255 - 19) for key in keys}  # as X25519 reads them
+    if len(points) != len(keys) or len(keys) < max(2, plan.needed) or public not in keys:
         raise ParameterError("keys", "of the clients", "are too few, or not all of one client each")
     total = np.zeros(plan.width, np.int64)
     for other in keys:

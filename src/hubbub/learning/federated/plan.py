@@ -254,6 +254,8 @@ class DistributedPlan(Priced):
             raise ParameterError("clients", self.clients, "must be at least honest + dishonest")
         if not 4 <= count("bits", self.bits) <= 32:
             raise ParameterError("bits", self.bits, "must lie between 4 and 32")
+        if self.radius_squared >= 2**61:
+            raise ParameterError("bits", self.bits, "is more than so little noise can use", "allow fewer")
         if self.steps < 1 or self.share < LEAST_SHARE:
             raise ParameterError("bits", self.bits, "is too few for so many clients and so much noise", "allow more")
 

@@ -73,6 +73,11 @@ def clipped(vector: Floats, clip: float, radius: int = RADIUS) -> Whole:
     >>> clipped(np.array([3.0, -4.0]), clip=1.0, radius=10)
     Whole(steps=array([ 5, -7]), within=False)
     """
+    with np.errstate(all="ignore"):  # numbers that warn or raise would tell of them
+        return _clipped(vector, clip, radius)
+
+
+def _clipped(vector: Floats, clip: float, radius: int) -> Whole:
     largest = float(np.max(np.abs(vector), initial=0.0))
     if not np.isfinite(largest):
         return Whole(np.zeros(len(vector), np.int64), False)
@@ -80,8 +85,7 @@ def clipped(vector: Floats, clip: float, radius: int = RADIUS) -> Whole:
         return Whole(np.zeros(len(vector), np.int64), True)
     unit = vector / largest
     length = float(np.sqrt(np.sum(unit * unit)))
-    with np.errstate(over="ignore"):
-        whole = float(np.float64(largest) / clip)
+    whole = float(np.float64(largest) / clip)
     factor = min(whole, SLACK / length)
     steps = np.trunc(unit * (factor * radius)).astype(np.int64)
     while int(np.dot(steps, steps)) > radius * radius:

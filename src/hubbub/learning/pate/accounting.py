@@ -127,10 +127,11 @@ def _largest(own: Floats, others: Floats, order: float, whole: Loss) -> float:
 def _rest(share: Floats, order: float, whole: Loss) -> Floats:
     """A bound on what outcomes of this total chance add."""
     bounds = []
-    for stretch in (1.5, 2.0, 4.0, 10.0):
-        c = 1 + stretch * (order - 1)
-        bounds.append(share ** (1 - 1 / stretch) * math.exp(min(700.0, (order - 1) * whole.renyi(c))))
-    return np.asarray(np.min(bounds, axis=0) * (1 + ROUNDING))
+    with np.errstate(divide="ignore", over="ignore"):
+        for stretch in (1.5, 2.0, 4.0, 10.0):
+            c = 1 + stretch * (order - 1)
+            bounds.append(np.exp((1 - 1 / stretch) * np.log(share) + (order - 1) * whole.renyi(c)))  # or the cap holds
+    return np.asarray(np.min(bounds, axis=0) * (1 + 1e-9))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -65,7 +65,7 @@ class Aggregator(ABC):
             if not left:
                 break
             found[k] = REFUSED
-            if self.check is None or self.check.release(row if expected is None else row - expected[k], bits):
+            if self.check is None or self.check.release(row if expected is None else _less(row, expected[k]), bits):
                 found[k] = self.choice.release(row, bits)
                 left -= 1
         return found
@@ -212,3 +212,8 @@ def check_aggregator(aggregator: object) -> Aggregator:
             "aggregator", type(aggregator).__name__, "must be LaplaceMax, GaussianMax, Confident or Interactive"
         )
     return aggregator
+
+
+def _less(row: Integers, expected: Integers) -> list[int]:
+    """Votes less those expected, in integers that never wrap."""
+    return [votes - told for votes, told in zip(row.tolist(), expected.tolist(), strict=True)]

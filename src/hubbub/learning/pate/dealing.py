@@ -73,8 +73,10 @@ def _name(unit: Any) -> str:
         unit = unit.item()
     if isinstance(unit, str):
         return unit
-    if unit is None or unit != unit or type(unit).__name__ in ("NAType", "NaTType"):
+    if unit is None or type(unit).__name__ in ("NAType", "NaTType"):
         return ""
-    if isinstance(unit, bool | int | float | bytes):
+    if isinstance(unit, bytes):
         return repr(unit)
+    if isinstance(unit, int | float):  # 1, 1.0 and True are one person: a column of integers turns to floats by one gap
+        return "" if unit != unit else repr(int(unit) if unit == unit // 1 else unit)
     raise DataTypeError("units must be strings or numbers: one entry for each row")

@@ -94,7 +94,8 @@ class PATE(PrivateEstimator):
         shown = yes_or_no("progress", self.progress)
         asked = table_of("public", public)
         price = aggregator.loss(len(asked), self.answers)
-        key = json.dumps([aggregator.to_dict(), len(asked), self.answers], sort_keys=True)
+        most = None if self.answers is None else count("answers", self.answers)
+        key = json.dumps([aggregator.to_dict(), len(asked), most], sort_keys=True)
         votes, lesson = self._known(asked, aggregator), None
         if votes is None:
             lesson = Lesson.of(
@@ -109,8 +110,8 @@ class PATE(PrivateEstimator):
                 neighbours=aggregator.neighbours,
                 bits=bits,
             )
-        if votes is None or key not in votes.record:
-            self._charge(price)
+        if votes is None or votes.record.get(key, {}).get("labels") is None:
+            self._charge(price)  # also where an earlier run paid and died: what it drew, somebody may have seen
         self.loss_ = price
         if lesson:
             votes = lesson.votes(jobs=self.jobs, progress=shown)
@@ -126,7 +127,7 @@ class PATE(PrivateEstimator):
         self.answered_ = found >= 0
         self.labels_ = votes.classes[found[self.answered_]]
         self.student_ = teach_student(student, asked, found, self.unlabelled)
-        self._votes, self._shape, self._ran = votes, asked.shape[1:], aggregator
+        self._votes, self._shape, self._ran, self._most = votes, asked.shape[1:], aggregator, self.answers
         return self
 
     def _known(self, asked: NDArray[Any], aggregator: Aggregator) -> Votes | None:
@@ -164,7 +165,7 @@ class PATE(PrivateEstimator):
             if turn and (found >= 0).any():
                 learning = teach_student(student, asked, found, self.unlabelled)
                 told = chances(learning, asked[rows], len(votes.classes))
-                expected = np.rint(np.nan_to_num(told) * votes.teachers).astype(np.int64)
+                expected = np.rint(np.clip(np.nan_to_num(told), 0, 1) * votes.teachers).astype(np.int64)
             new = aggregator.labels(votes.counts[rows], answers=left, expected=expected, bits=bits)
             left -= int((new >= 0).sum())
             if expected is not None:
@@ -195,7 +196,7 @@ class PATE(PrivateEstimator):
         check_is_fitted(self, "student_")
         if self._votes is None:
             raise SessionClosed("the votes stayed with the process that cast them; load them from their file")
-        return ForOwner(self._votes, self._ran, self.answers)
+        return ForOwner(self._votes, self._ran, self._most)
 
     def card(self, *, title: str, delta: Number, measured: Accuracy | None = None) -> str:
         """What to publish beside the student: its price, how it was made and how well it does. Made of public facts."""

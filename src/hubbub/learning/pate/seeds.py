@@ -36,8 +36,13 @@ def own_chance(seed: int) -> Iterator[None]:
         finally:
             plain.setstate(kept)
             shared.set_state(kept_shared)
+            now = sys.modules.get("torch")  # the block may have been the first to load it
             if torch:
                 torch.set_rng_state(kept_torch)
+            elif now:
+                now.seed()
+            if now and now.cuda.is_initialized():  # set with the others, not kept: fresh, of no teacher's chance
+                now.cuda.seed_all()
 
 
 def seeded(model: Any, seed: int) -> Any:

@@ -24,7 +24,7 @@ def teach_student(student: Any, public: NDArray[Any], labels: Integers, unlabell
     if len(known) == 1:
         return DummyClassifier(strategy="constant", constant=known[0]).fit(public[answered], labels[answered])
     if unlabelled == "given":
-        return clone(student).fit(public, np.where(answered, labels, -1))
+        return clone(student).fit(public.copy(), np.where(answered, labels, -1))
     return clone(student).fit(public[answered], labels[answered])
 
 

@@ -114,11 +114,11 @@ def opinion(
     try:
         with own_chance(seed), warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")  # what a teacher says of its rows stays unsaid
-            told = np.asarray(seeded(clone(model), seed).fit(rows, place).predict(asked))
+            told = np.asarray(seeded(clone(model), seed).fit(rows, place).predict(asked.copy()))
             said = told.reshape(len(asked)).astype(np.float64)
             fine = (said >= 0) & (said < classes) & (said == np.floor(said))
             return np.where(fine, said, 0).astype(np.int32)
-    except Exception:  # whatever it was, it may tell of a row
+    except (Exception, SystemExit):  # whatever it was, it may tell of a row
         return np.zeros(len(asked), np.int32)
 
 
@@ -157,14 +157,14 @@ def _bar(many: int, shown: bool) -> tuple[Callable[[int], object], Callable[[], 
 
 
 def teachable(role: str, model: Any) -> Any:
-    """A model with fit and predict; a torch module is given them."""
-    if hasattr(model, "fit") and hasattr(model, "predict"):
+    """A model with fit and predict, of which scikit-learn makes copies; a torch module becomes one."""
+    if all(hasattr(model, name) for name in ("fit", "predict", "get_params")):
         return model
     if any(kind.__module__.startswith("torch.") and kind.__name__ == "Module" for kind in type(model).__mro__):
         from hubbub.learning.pate.networks import Network
 
         return Network(model)
-    raise ParameterTypeError(role, type(model).__name__, "must have fit and predict, or be a torch module")
+    raise ParameterTypeError(role, type(model).__name__, "must have fit, predict and get_params, or be a torch module")
 
 
 def table_of(name: str, rows: Any) -> NDArray[Any]:

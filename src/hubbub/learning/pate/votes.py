@@ -9,6 +9,7 @@ from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,7 +94,7 @@ class Votes:
                 counts = np.asarray(file["counts"], np.int64)
                 facts["teachers"], facts["record"] = int(facts["teachers"]), dict(facts["record"])
                 found = cls(counts, classes=file["classes"], **facts)
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile):
             raise ParameterError("votes", str(path), "is not a file of votes", "give a path of its own") from None
         if found.counts.shape[1:] != found.classes.shape or (found.counts.sum(axis=1) != found.teachers).any():
             raise ParameterError("votes", str(path), "is not a file of votes", "give a path of its own")

@@ -84,7 +84,7 @@ class Run:
             raise ParameterError("sampling", plan.sampling, "cannot be drawn by several workers", 'use "poisson"')
         self._averaged = None if average is None else _Average(model, average)
         self._apart = False
-        self._journal = Journal(Path(journal), plan) if journal is not None else None
+        self._journal = Journal(_own(Path(journal)), plan) if journal is not None else None
         self.steps = self._journal.steps if self._journal else 0
         if budget is not None and not (self._journal and self._journal.paid):
             budget.spend(plan.loss, note=f"training of {type(model).__name__}")
@@ -93,6 +93,9 @@ class Run:
         if self._workers > 1:
             for value in model.state_dict().values():
                 torch.distributed.broadcast(value, 0)
+            counted = torch.tensor(self.steps, device=self._recorder.trainable[0].device)
+            torch.distributed.all_reduce(counted, torch.distributed.ReduceOp.MAX)
+            self.steps = int(counted)
 
     def _check_optimizer(self) -> None:
         moved = {id(p) for group in self.optimizer.param_groups for p in group["params"]}
@@ -280,6 +283,12 @@ class _Average:
         for name, parameter in self.model.named_parameters():
             if name in self.parameters:
                 self.parameters[name].lerp_(parameter, 1 - decay)
+
+
+def _own(path: Path) -> Path:
+    """The journal of this worker: the first's has the name that was given."""
+    rank = torch.distributed.get_rank() if _distributed() else 0
+    return path.with_name(f"{path.name}.{rank}") if rank else path
 
 
 def _distributed() -> bool:
