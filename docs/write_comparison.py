@@ -6,13 +6,12 @@ benchmarks/results, so that the figures of one machine and one commit are record
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
+GOALS = ROOT / "benchmarks" / "GOALS.md"
 RECORDED = ROOT / "benchmarks" / "RESULTS.md"
 PAGE = ROOT / "docs" / "comparison.md"
 
@@ -53,29 +52,13 @@ def table(head: tuple[str, ...], rows: tuple[tuple[str, ...], ...] | list[tuple[
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def figures(found: dict[str, Any]) -> str:
-    """One benchmark's rows as a table, under the machine and versions they were measured with."""
-    about, rows = found["about"], found["rows"]
-    names = list(
-        dict.fromkeys(name for row in rows for name, value in row.items() if not isinstance(value, list | dict))
-    )
-    body = [tuple(_shown(row.get(name, "")) for name in names) for row in rows]
-    versions = ", ".join(f"{package} {version}" for package, version in about["versions"].items())
-    where = f"{about['date']}, commit {about['commit']}, {about['cores']} cores, Python {about['python']}; {versions}."
-    return f"{where}\n\n{table(tuple(names), body)}"
-
-
-def _shown(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
 def recorded(folder: Path) -> str:
-    """All results in a folder as one page of tables, in the order of their names."""
-    parts = ["# Measured", "Written by `python docs/write_comparison.py --results` from the benchmarks' JSON."]
-    for path in sorted(folder.glob("*.json")):
-        found = json.loads(path.read_text())
-        if isinstance(found, dict) and {"about", "rows"} <= set(found) and found["rows"]:
-            parts.append(f"## {path.stem}\n\n{figures(found)}")
+    """The goals, and the table of every benchmark in a folder under what its JSON says of the machine."""
+    parts = ["# Measured", "Written by `python docs/write_comparison.py --results` from what the benchmarks left."]
+    parts.append(GOALS.read_text().replace("# Goals", "## Goals", 1).strip())
+    for path in sorted(folder.glob("*.md")):
+        heading, _, rest = path.read_text().strip().partition("\n")
+        parts.append(f"## {path.stem}\n\n{heading}\n{rest}")
     return "\n\n".join(parts) + "\n"
 
 

@@ -137,7 +137,7 @@ def adult(path, rows):
 def test_adult_on_made_up_people(capsys, monkeypatch, tmp_path):
     import gzip
 
-    monkeypatch.syspath_prepend(str(EXAMPLES.parent))
+    monkeypatch.syspath_prepend(str(EXAMPLES.parent / "people"))
     recipe = imported("adult_pate")
     monkeypatch.setattr(recipe, "HELD_BACK", 100)
     for name in ("adult.data.gz", "adult.test.gz"):

@@ -155,8 +155,8 @@ BUGS = [
     Bug(
         "an app that fails says so",
         "learning/federated/local.py",
-        "        except Exception:  # what went wrong is private: it counts as no change\n            change",
-        "        except ZeroDivisionError:\n            change",
+        "        except (Exception, SystemExit):  # what went wrong is private: it counts as no change\n",
+        "        except ZeroDivisionError:\n",
         LOCAL,
     ),
     Bug(
@@ -211,9 +211,23 @@ BUGS = [
     Bug(
         "a key may be listed twice",
         "learning/federated/masking.py",
-        "if len(set(keys)) != len(keys) or len(keys) < plan.needed or",
-        "if len(keys) < plan.needed or",
+        "if len(points) != len(keys) or len(keys) < max(2, plan.needed) or",
+        "if len(keys) < max(2, plan.needed) or",
         DISTRIBUTED,
+    ),
+    Bug(
+        "two servers count in one journal",
+        "learning/federated/journal.py",
+        "if self._read() != (self.rounds, self.paid):",
+        "if False:",
+        RESTART,
+    ),
+    Bug(
+        "no data have a sign",
+        "learning/federated/local.py",
+        "np.sign(part) if self.signs",
+        "np.where(part < 0, -1.0, 1.0) if self.signs",
+        LOCAL,
     ),
     Bug(
         "a sum of discrete Gaussians is one, always",

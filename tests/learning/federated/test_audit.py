@@ -64,7 +64,7 @@ def test_local_reports_and_sums_of_shares_hold() -> None:
         return float(unwrapped(together, joined(shares, together.bits), seed)[0])
 
     for release, stated in ((report, alone), (total, together)):
-        found = audit(release, 1.0, -1.0, samples=4_000, claimed=stated.loss, delta=1e-2, confidence=0.99)
+        found = audit(release, 1.0, -1.0, samples=16_000, claimed=stated.loss, delta=1e-2, confidence=0.99)
         assert found.holds
         assert 0.4 < found.epsilon_lower / found.claimed <= 1
 

@@ -1,6 +1,6 @@
 """Adult by PATE: 250 teachers vote on who earns more than 50K, a student learns from the labels they agree on.
 
-    python examples/adult_pate.py --data DATA/adult [--epsilon 1.9] [--sigma 220] [--runs 5] [--jobs 2]
+    python examples/people/adult_pate.py --data DATA/adult [--epsilon 1.9] [--sigma 220] [--runs 5] [--jobs 2]
 
 DATA/adult holds adult.data.gz, adult.test.gz and adult.names. The rows of the first are private; of the second, all but
 4,000 are public and without labels, and the student is judged by those. Columns' bounds and categories are those of
