@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import io
 import json
 import os
@@ -51,6 +50,8 @@ class Journal:
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """Nobody else writes meanwhile, and nobody has written since this was read."""
+        import fcntl  # where there is none, training without a journal goes on
+
         with self.path.with_name(self.path.name + ".lock").open("wb") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             if self._read() != (self.rounds, self.paid):

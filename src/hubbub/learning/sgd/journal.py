@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from pathlib import Path
@@ -48,6 +47,8 @@ class Journal:
         """Counts this step, and some more to come."""
         if step <= self.steps:
             return
+        import fcntl  # where there is none, training without a journal goes on
+
         with self.path.with_name(self.path.name + ".lock").open("wb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if self._read()[0] != self._known:

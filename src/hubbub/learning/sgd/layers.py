@@ -52,7 +52,7 @@ class Normalisation:
 
     def __call__(self, layer: Any, x: Tensor, g: Tensor, names: tuple[str, ...], views: int) -> Use:
         """Gradients of each example, which are small."""
-        found = {"weight": lambda: g * self._of(layer, x).to(g.dtype), "bias": lambda: g}
+        found = {"weight": lambda: g * self._of(layer, x), "bias": lambda: g}
         return Kept({name: self._summed(layer, found[name](), views) for name in names})
 
     def with_own(self, layer: Any, x: Tensor, own: dict[str, Tensor], kind: torch.dtype, views: int) -> Tensor:
